@@ -1,0 +1,113 @@
+//! What may happen: pure decisions over a session, taken inside the transaction that writes what they allow.
+
+pub mod define;
+pub mod listing;
+mod prompt;
+pub mod spawn;
+mod tools;
+
+use crate::agent::{AgentSpec, Roster};
+use crate::ids::{Identity, SessionKey, Timestamp, Uid};
+use crate::limits::Limits;
+use crate::protocol::{Code, Refusal};
+use crate::routing::Catalogue;
+use crate::session::SessionView;
+use crate::task::plan::GrantedTool;
+
+pub use define::define;
+pub use listing::list_agents;
+pub use spawn::{Admitted, Order, admit};
+
+/// What admission may look at besides the session: the world outside of it, as plain values.
+#[derive(Debug, Clone, Copy)]
+pub struct Premises<'a> {
+    /// The session.
+    pub session: &'a SessionKey,
+    /// The agents from files, bundles and the application.
+    pub roster: &'a Roster,
+    /// Every tool that exists here.
+    pub tools: &'a [GrantedTool],
+    /// The models.
+    pub catalogue: &'a Catalogue,
+    /// The limits in force.
+    pub limits: &'a Limits,
+    /// The project's root directory.
+    pub root: &'a str,
+    /// Who asks.
+    pub caller: &'a Caller,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Who asks, and how far it may delegate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Who it is.
+    pub identity: Identity,
+    /// What the asking task itself was granted; absent for the orchestrator.
+    pub parent: Option<ParentTask>,
+}
+
+impl Caller {
+    /// Whoever stands behind a door.
+    pub fn orchestrator() -> Self {
+        Self { identity: Identity::Orchestrator, parent: None }
+    }
+}
+
+/// A task that delegates. Its child is never wider than itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParentTask {
+    /// The task.
+    pub uid: Uid,
+    /// Its depth.
+    pub depth: u32,
+    /// How many levels it may delegate below itself.
+    pub depth_left: u32,
+    /// The names of its tools.
+    pub tools: Vec<String>,
+}
+
+impl Premises<'_> {
+    /// The agents of files and application, with those of the session on top.
+    fn roster_of(&self, view: &SessionView) -> Roster {
+        let mut roster = self.roster.clone();
+        for agent in &view.defined {
+            roster.insert(agent.clone());
+        }
+        roster
+    }
+
+    /// How many levels a new task of this caller may delegate below itself; none where the caller may not delegate.
+    fn depth_left(&self) -> Option<u32> {
+        let left = match &self.caller.parent {
+            Some(parent) => parent.depth_left,
+            None => self.limits.max_depth.min(Limits::DEPTH_CAP),
+        };
+        left.checked_sub(1)
+    }
+
+    /// Turns within the allowed range, and what to say if they were not.
+    fn clamp_turns(&self, turns: Option<i64>) -> (Option<u32>, Option<String>) {
+        let Some(asked) = turns else { return (None, None) };
+        let most = self.limits.max_turns;
+        let clamped = u32::try_from(asked.clamp(1, i64::from(most))).unwrap_or(most);
+        let warning = (i64::from(clamped) != asked)
+            .then(|| format!("max_turns {asked} was set to {clamped}; it may be 1 to {most}"));
+        (Some(clamped), warning)
+    }
+}
+
+/// A refusal for an agent that nobody knows.
+fn agent_not_found(name: &str, roster: &Roster) -> Refusal {
+    let shown: String = name.chars().take(80).collect();
+    let near: Vec<&str> = roster.nearest(name).into_iter().map(crate::ids::AgentName::as_str).collect();
+    let hint = if near.is_empty() {
+        let all: Vec<&str> =
+            roster.iter().take(20).map(|agent: &std::sync::Arc<AgentSpec>| agent.name.as_str()).collect();
+        format!("the agents are {}", all.join(", "))
+    } else {
+        format!("did you mean {}? list_agents shows all", near.join(" or "))
+    };
+    Refusal::new(Code::AgentNotFound, format!("no agent is called `{shown}`")).hint(hint)
+}

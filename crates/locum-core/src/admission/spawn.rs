@@ -1,0 +1,317 @@
+//! Starting tasks. One or many go through the same checks in the same order, and each gets a plan or a refusal.
+
+use crate::admission::{Caller, Premises, agent_not_found, prompt, tools};
+use crate::agent::roster::Found;
+use crate::agent::{AgentSpec, Isolation, Roster};
+use crate::ids::{Identity, TaskId, Uid};
+use crate::limits;
+use crate::protocol::request::CallerKind;
+use crate::protocol::{Code, FaceDefaults, Refusal, SpawnEntry};
+use crate::routing::{self, Choice};
+use crate::session::{Acceptance, IdempotentTask, SessionView};
+use crate::task::event::Parked;
+use crate::task::plan::{
+    AgentReceipt, Among, Assignment, Bounds, Grants, HandOn, LOG_VERSION, Lineage, Plan, Receipt, StartRule,
+};
+use crate::usage::{Budget, tokens_of_chars};
+
+/// One task to start, with what its place in the request adds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Order {
+    /// What was asked.
+    pub entry: SpawnEntry,
+    /// The id that it gets if it is admitted.
+    pub uid: Uid,
+    /// The order in the same request whose result it is given in the place of `{previous}`.
+    pub after: Option<usize>,
+    /// Whether it queues where no place is free.
+    pub queue: bool,
+    /// Among which tasks places are counted.
+    pub among: Among,
+    /// How many places there are.
+    pub running_max: u32,
+}
+
+/// What becomes of an order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Admitted {
+    /// A new task.
+    New(Box<Acceptance>),
+    /// The task that the same request started before.
+    Same(IdempotentTask),
+}
+
+/// Decides about each order, in order. Ids are consumed by admitted orders only. Checked in this order: shape,
+/// idempotency, task size, agent, trust, dependencies, depth, limits, budget, model, isolation.
+pub fn admit(
+    orders: &[Order],
+    face: &FaceDefaults,
+    premises: &Premises<'_>,
+    view: &SessionView,
+) -> Vec<Result<Admitted, Refusal>> {
+    let mut desk = Admission {
+        face,
+        premises,
+        view,
+        roster: premises.roster_of(view),
+        next_task: view.next_task,
+        running: view.running,
+        admitted: Vec::with_capacity(orders.len()),
+    };
+    orders.iter().map(|order| desk.judge(order)).collect()
+}
+
+struct Admission<'a> {
+    face: &'a FaceDefaults,
+    premises: &'a Premises<'a>,
+    view: &'a SessionView,
+    roster: Roster,
+    next_task: u32,
+    running: u32,
+    /// The ids of the orders so far; none for a refused one.
+    admitted: Vec<Option<TaskId>>,
+}
+
+impl Admission<'_> {
+    fn judge(&mut self, order: &Order) -> Result<Admitted, Refusal> {
+        let verdict = self.check(order);
+        self.admitted.push(match &verdict {
+            Ok(Admitted::New(acceptance)) => {
+                self.next_task += 1;
+                self.running += u32::from(acceptance.parked.is_none());
+                Some(acceptance.plan.task_id)
+            }
+            Ok(Admitted::Same(task)) => Some(task.task_id),
+            Err(_) => None,
+        });
+        verdict
+    }
+
+    fn check(&self, order: &Order) -> Result<Admitted, Refusal> {
+        let entry = &order.entry;
+        if self.view.archived {
+            return Err(Refusal::new(Code::SessionArchived, "the session is archived and can only be read"));
+        }
+        check_shape(entry)?;
+        let fingerprint = fingerprint(entry);
+        if let Some(same) = self.same_request(entry, fingerprint)? {
+            return Ok(Admitted::Same(same));
+        }
+        check_task_size(&entry.task, self.face.task_chars_max)?;
+        let found = self.roster.find(&entry.agent).ok_or_else(|| agent_not_found(&entry.agent, &self.roster))?;
+        let depends_on = self.dependencies(order)?;
+        let depth_left = self.premises.depth_left().ok_or_else(depth_exceeded)?;
+        let parked = self.place(order, &depends_on)?;
+        let start = StartRule {
+            depends_on,
+            hand_on: if order.after.is_some() { HandOn::Previous } else { HandOn::Blocks },
+            running_max: order.running_max,
+            among: order.among.clone(),
+        };
+        let plan = self.plan(order, &found, start, depth_left)?;
+        let idempotency = entry.idempotency_key.clone().map(|key| (key, fingerprint));
+        Ok(Admitted::New(Box::new(Acceptance { plan, parked, idempotency })))
+    }
+
+    fn same_request(&self, entry: &SpawnEntry, fingerprint: u64) -> Result<Option<IdempotentTask>, Refusal> {
+        let Some(same) = entry.idempotency_key.as_ref().and_then(|key| self.view.idempotent.get(key)) else {
+            return Ok(None);
+        };
+        if same.fingerprint == fingerprint {
+            return Ok(Some(same.clone()));
+        }
+        let message = format!("the idempotency key was used for another request, task {}", same.task_id);
+        Err(Refusal::new(Code::IdempotencyConflict, message).hint("use a new key for a new request"))
+    }
+
+    fn dependencies(&self, order: &Order) -> Result<Vec<TaskId>, Refusal> {
+        let mut depends_on = Vec::new();
+        for text in order.entry.depends_on.iter().flatten() {
+            let known = TaskId::parse(text).ok().filter(|id| self.view.tasks.contains_key(id));
+            let shown: String = text.chars().take(80).collect();
+            let id = known.ok_or_else(|| {
+                Refusal::new(
+                    Code::TaskNotFound,
+                    format!("depends_on names `{shown}`, which is no task of this session"),
+                )
+            })?;
+            if !depends_on.contains(&id) {
+                depends_on.push(id);
+            }
+        }
+        if let Some(after) = order.after {
+            let previous = self.admitted.get(after).copied().flatten();
+            depends_on.push(previous.ok_or_else(|| Refusal::invalid("the step before it was refused"))?);
+        }
+        Ok(depends_on)
+    }
+
+    /// Whether there is a place for it now.
+    fn place(&self, order: &Order, depends_on: &[TaskId]) -> Result<Option<Parked>, Refusal> {
+        let limits = self.premises.limits;
+        let spawned = match self.face.caller {
+            CallerKind::Model => self.view.spawned + (self.next_task - self.view.next_task),
+            CallerKind::Person => 0,
+        };
+        if spawned >= limits.max_spawns {
+            let message = format!("the session has started {spawned} tasks; {} are allowed", limits.max_spawns);
+            return Err(Refusal::new(Code::SpawnLimitExceeded, message).hint("limits.max_spawns raises it"));
+        }
+        if !depends_on.is_empty() {
+            return Ok(Some(Parked::Waiting));
+        }
+        if order.queue {
+            return Ok(Some(Parked::Queued));
+        }
+        if order.among == Among::Session && self.running >= order.running_max {
+            let message = format!("{} tasks are running; {} may run at once", self.running, order.running_max);
+            return Err(Refusal::new(Code::MaxTasksExceeded, message).hint("wait for one to end, or say queue: true"));
+        }
+        Ok(None)
+    }
+
+    fn plan(&self, order: &Order, found: &Found, start: StartRule, depth_left: u32) -> Result<Plan, Refusal> {
+        let agent = &found.agent;
+        let entry = &order.entry;
+        let premises = self.premises;
+        let (turns, clamped) = premises.clamp_turns(agent.max_turns.map(i64::from));
+        let max_turns = turns.unwrap_or_else(|| limits::TURNS_DEFAULT.min(premises.limits.max_turns));
+        let system_prompt = prompt::assemble(&agent.prompt, max_turns);
+        let budget = budget_of(entry, agent);
+        check_budget(&budget, &system_prompt, &entry.task)?;
+        let Choice { model, receipt: model_receipt, warning } =
+            routing::choose(entry.model.as_deref(), agent.model.as_deref(), premises.catalogue)?;
+        let isolation = entry.isolation.or(agent.isolation).unwrap_or(Isolation::None);
+        check_isolation(isolation)?;
+        let granted = tools::grant(agent, self.face.tools, premises, depth_left);
+        let task_id = TaskId::new(self.next_task);
+        Ok(Plan {
+            log_version: LOG_VERSION,
+            uid: order.uid.clone(),
+            task_id,
+            session: premises.session.clone(),
+            created_at: premises.now,
+            lineage: lineage(premises.caller, agent, task_id),
+            agent: AgentSpec::clone(agent),
+            assignment: Assignment { task: entry.task.clone(), label: entry.label.clone(), system_prompt },
+            model,
+            bounds: Bounds { max_turns, budget },
+            grants: Grants {
+                tools: granted.tools,
+                root: premises.root.to_owned(),
+                cwd: entry.cwd.clone().unwrap_or_default(),
+                isolation,
+                depth_left,
+            },
+            start,
+            face: self.face.clone(),
+            receipt: Receipt {
+                agent: agent_receipt(&entry.agent, found),
+                model: model_receipt,
+                tools: granted.receipt,
+                max_turns,
+                isolation,
+                sandbox: None,
+                mcp_servers: Vec::new(),
+            },
+            warnings: clamped.into_iter().chain(warning).collect(),
+        })
+    }
+}
+
+fn agent_receipt(requested: &str, found: &Found) -> AgentReceipt {
+    AgentReceipt {
+        requested: requested.to_owned(),
+        resolved: found.agent.name.to_string(),
+        how: found.how.as_str().to_owned(),
+        source: found.agent.source.as_str().to_owned(),
+    }
+}
+
+fn lineage(caller: &Caller, agent: &AgentSpec, task_id: TaskId) -> Lineage {
+    Lineage {
+        identity: Identity::Subagent { agent: agent.name.clone(), task_id },
+        caller: caller.identity.clone(),
+        parent: caller.parent.as_ref().map(|parent| parent.uid.clone()),
+        depth: caller.parent.as_ref().map_or(1, |parent| parent.depth + 1),
+    }
+}
+
+fn check_shape(entry: &SpawnEntry) -> Result<(), Refusal> {
+    if entry.task.trim().is_empty() {
+        return Err(Refusal::invalid("`task` is empty").hint("say what the agent should do"));
+    }
+    let long = |text: &Option<String>, most: usize| text.as_ref().is_some_and(|text| text.chars().nth(most).is_some());
+    for (field, text, most) in [
+        ("label", &entry.label, limits::LABEL_CHARS_MAX),
+        ("idempotency_key", &entry.idempotency_key, limits::IDEMPOTENCY_KEY_CHARS_MAX),
+    ] {
+        if long(text, most) {
+            return Err(Refusal::invalid(format!("`{field}` is longer than {most} characters")));
+        }
+    }
+    if entry.depends_on.as_ref().is_some_and(|ids| ids.len() > limits::TASKS_PER_REQUEST_MAX) {
+        return Err(Refusal::invalid(format!("`depends_on` names more than {} tasks", limits::TASKS_PER_REQUEST_MAX)));
+    }
+    if entry.timeout == Some(0) {
+        return Err(Refusal::invalid("`timeout` is in seconds and must be at least 1"));
+    }
+    let climbs = |path: &String| path.starts_with('/') || path.split('/').any(|part| part == "..");
+    if entry.cwd.as_ref().is_some_and(climbs) {
+        return Err(Refusal::invalid("`cwd` must be a directory below the project's root, relative to it"));
+    }
+    Ok(())
+}
+
+fn check_task_size(task: &str, chars_max: usize) -> Result<(), Refusal> {
+    if task.len() <= chars_max || task.chars().nth(chars_max).is_none() {
+        return Ok(());
+    }
+    let (is, most) = (tokens_of_chars(task.chars().count()), tokens_of_chars(chars_max));
+    Err(Refusal::new(Code::TaskTooLarge, format!("the task has {is} tokens; at most {most} are allowed"))
+        .hint("write the context to shared_context and name its key in the task"))
+}
+
+fn budget_of(entry: &SpawnEntry, agent: &AgentSpec) -> Budget {
+    Budget {
+        max_input_tokens: entry.max_input_tokens,
+        max_output_tokens: entry.max_output_tokens,
+        max_cost_usd: None,
+        timeout_s: entry.timeout.or(agent.timeout_s),
+    }
+}
+
+/// A budget that does not cover the first request is refused at once.
+fn check_budget(budget: &Budget, system: &str, task: &str) -> Result<(), Refusal> {
+    let needed = tokens_of_chars(system.chars().count() + task.chars().count()) as u64;
+    if let Some(most) = budget.max_input_tokens.filter(|most| *most < needed) {
+        let message =
+            format!("the first request needs about {needed} input tokens, {} more than the budget", needed - most);
+        return Err(Refusal::new(Code::BudgetExceeded, message).hint("raise max_input_tokens"));
+    }
+    if budget.max_output_tokens == Some(0) {
+        return Err(Refusal::new(Code::BudgetExceeded, "max_output_tokens leaves nothing for an answer"));
+    }
+    Ok(())
+}
+
+fn check_isolation(isolation: Isolation) -> Result<(), Refusal> {
+    match isolation {
+        Isolation::None => Ok(()),
+        Isolation::Process | Isolation::Worktree => {
+            let message = format!("isolation `{}` cannot be had here", isolation.as_str());
+            Err(Refusal::new(Code::IsolationFailed, message).hint("leave `isolation` out, or say \"none\""))
+        }
+    }
+}
+
+fn depth_exceeded() -> Refusal {
+    Refusal::new(Code::DepthExceeded, "this task may not delegate: the depth limit is reached")
+        .hint("do the work yourself, or let the orchestrator delegate it")
+}
+
+/// Shortens a request to a number, the same in every process and version (FNV-1a over its JSON).
+fn fingerprint(entry: &SpawnEntry) -> u64 {
+    let json = serde_json::to_vec(entry).unwrap_or_default();
+    json.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,59 @@
+//! Which tools a task gets: what the agent asks for, less what does not exist, is denied, or its parent lacks.
+
+use crate::admission::Premises;
+use crate::agent::AgentSpec;
+use crate::agent::tool_names::{READING, SUBAGENT, canonical};
+use crate::protocol::request::DefaultTools;
+use crate::task::plan::{DroppedTool, GrantedTool, ToolsReceipt};
+
+/// The tools of a task and the receipt for them.
+pub(super) struct Granted {
+    pub(super) tools: Vec<GrantedTool>,
+    pub(super) receipt: ToolsReceipt,
+}
+
+/// Decides which tools a task of this agent gets. An empty set means no tools, never all.
+pub(super) fn grant(agent: &AgentSpec, defaults: DefaultTools, premises: &Premises<'_>, depth_left: u32) -> Granted {
+    let requested: Vec<String> = match (&agent.tools, defaults) {
+        (Some(names), _) => names.clone(),
+        (None, DefaultTools::Reading) => READING.iter().map(|name| (*name).to_owned()).collect(),
+        (None, DefaultTools::Everything) => premises.tools.iter().map(|tool| tool.name.clone()).collect(),
+    };
+    let mut tools: Vec<GrantedTool> = Vec::new();
+    let mut dropped = Vec::new();
+    for name in requested {
+        let name = canonical(&name);
+        if tools.iter().any(|tool| tool.name == name) {
+            continue;
+        }
+        match judge(name, agent, premises, depth_left) {
+            Ok(tool) => tools.push(tool),
+            // What an agent did not ask for by name is not missed.
+            Err(_) if agent.tools.is_none() => {}
+            Err(why) => dropped.push(DroppedTool { name: name.to_owned(), why: why.to_owned() }),
+        }
+    }
+    let effective = tools.iter().map(|tool| tool.name.clone()).collect();
+    Granted { tools, receipt: ToolsReceipt { requested: agent.tools.clone(), effective, dropped } }
+}
+
+fn judge(name: &str, agent: &AgentSpec, premises: &Premises<'_>, depth_left: u32) -> Result<GrantedTool, &'static str> {
+    if name == SUBAGENT && depth_left == 0 {
+        return Err("delegation is at its depth limit");
+    }
+    let Some(tool) = premises.tools.iter().find(|tool| tool.name == name) else {
+        return Err("there is no such tool here");
+    };
+    if agent.denied_tools.iter().any(|denied| canonical(denied) == name) {
+        return Err("the agent denies it");
+    }
+    if agent.readonly && !READING.contains(&name) {
+        return Err("the agent is read-only");
+    }
+    if let Some(parent) = &premises.caller.parent
+        && !parent.tools.iter().any(|granted| granted == name)
+    {
+        return Err("the task that delegates does not have it");
+    }
+    Ok(tool.clone())
+}

@@ -1,0 +1,149 @@
+//! A specialist as data: a Markdown file, a `define`, or an application's own.
+
+pub mod markdown;
+pub mod roster;
+pub mod tool_names;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::AgentName;
+
+pub use roster::Roster;
+
+/// What an agent is: its instructions and what it may use. Everything optional falls back to the face's or the
+/// session's default when a task is admitted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentSpec {
+    /// Its name.
+    pub name: AgentName,
+    /// One line: when to delegate to it.
+    pub description: String,
+    /// Its instructions.
+    pub prompt: String,
+    /// A model, or a routing keyword; absent means the session's model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The allow-list of tools. Absent means the face's default set; an empty list means none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// Tools taken away whatever else is said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_tools: Vec<String>,
+    /// Only reading tools, whatever else is said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub readonly: bool,
+    /// Its turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// Its wall clock, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u64>,
+    /// How its tasks are set apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    /// The names of the MCP servers whose tools it may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<String>,
+    /// How the model is asked.
+    #[serde(default)]
+    pub sampling: Sampling,
+    /// The colour in which it is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+    /// Where it came from.
+    pub source: Source,
+    /// 1, and one more with each redefinition in the session.
+    #[serde(default = "first_version")]
+    pub version: u32,
+}
+
+fn first_version() -> u32 {
+    1
+}
+
+impl AgentSpec {
+    /// An agent of an application: no tools, the session's model, default turns. Set the fields that differ.
+    pub fn new(name: AgentName, description: impl Into<String>, prompt: impl Into<String>) -> Self {
+        Self {
+            name,
+            description: description.into(),
+            prompt: prompt.into(),
+            model: None,
+            tools: Some(Vec::new()),
+            denied_tools: Vec::new(),
+            readonly: false,
+            max_turns: None,
+            timeout_s: None,
+            isolation: None,
+            mcp_servers: Vec::new(),
+            sampling: Sampling::default(),
+            color: None,
+            source: Source::Application,
+            version: 1,
+        }
+    }
+}
+
+/// How a model is asked, where it knows these.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampling {
+    /// The sampling temperature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// The longest single reply, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// How hard it should think, in the provider's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+}
+
+/// How a task is set apart from the process and the files around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// In the engine's process, in the project's files.
+    None,
+    /// In a process of its own.
+    Process,
+    /// In a git worktree of its own.
+    Worktree,
+}
+
+impl Isolation {
+    /// The word for it in files and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Process => "process",
+            Self::Worktree => "worktree",
+        }
+    }
+}
+
+/// Where an agent came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Shipped with locum.
+    Bundled,
+    /// A file in a directory that was named with `--agents`.
+    Directory(String),
+    /// Registered by the application that embeds the library.
+    Application,
+    /// Made in the session by `define`.
+    Defined,
+}
+
+impl Source {
+    /// The word for it in answers.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Bundled => "bundled",
+            Self::Directory(_) => "directory",
+            Self::Application => "application",
+            Self::Defined => "defined",
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Every bound on what a model, a file or a user can grow, with its reason.
+
+use serde::{Deserialize, Serialize};
+
+/// Characters of one token, as all limits count them (the specification's own estimate).
+pub const CHARS_PER_TOKEN: usize = 4;
+
+/// Agent names and session ids: short enough to be shown in a table (specification §4.6).
+pub const NAME_CHARS_MAX: usize = 64;
+
+/// Tokens of a task description through the native tool: it forces clear, scoped delegation (§4.2).
+pub const TASK_TOKENS_MAX: usize = 1000;
+
+/// Characters of a task typed by a person or sent through another face: they have no shared context to move it to.
+pub const TASK_CHARS_MAX_PERSON: usize = 100_000;
+
+/// Tokens of a result in `collect`: an orchestrator needs a conclusion, not a transfer (§4.1).
+pub const RESULT_TOKENS_MAX: usize = 1000;
+
+/// Tokens of a system prompt in `define` (§4.7).
+pub const PROMPT_TOKENS_MAX: usize = 4000;
+
+/// Characters of a description: it is one line in a list that a model reads whole.
+pub const DESCRIPTION_CHARS_MAX: usize = 1000;
+
+/// Characters of a label: it is shown beside a task.
+pub const LABEL_CHARS_MAX: usize = 200;
+
+/// Characters of an idempotency key: it is an index key.
+pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
+
+/// Tools that one agent may be given: each costs tokens in every request.
+pub const TOOLS_PER_AGENT_MAX: usize = 128;
+
+/// Tasks that one task may wait for, and entries of one `parallel` or `chain`: bounds the size of one transaction.
+pub const TASKS_PER_REQUEST_MAX: usize = 1000;
+
+/// Agents that a session may define: `list_agents` shows them all.
+pub const DEFINED_AGENTS_MAX: usize = 200;
+
+/// Turns that an agent has when it does not say.
+pub const TURNS_DEFAULT: u32 = 10;
+
+/// Characters of a dependency's result that are handed on; beyond it the head is kept and the rest named.
+pub const HANDED_ON_CHARS_MAX: usize = 100_000;
+
+/// Characters of one page of `result`.
+pub const RESULT_PAGE_CHARS_DEFAULT: usize = 4000;
+/// The longest page of `result`: one answer must stay a bounded message.
+pub const RESULT_PAGE_CHARS_MAX: usize = 100_000;
+
+/// How long `wait` waits when it is not told.
+pub const WAIT_MS_DEFAULT: u64 = 30_000;
+/// The longest wait: below the 60 s after which most callers of tools give up.
+pub const WAIT_MS_MAX: u64 = 45_000;
+
+/// Bytes of one tool's output that reach the model; the tool says what it left out.
+pub const TOOL_OUTPUT_BYTES_MAX: usize = 50_000;
+
+/// Tool calls that one reply may make; more are answered with an error instead of being run.
+pub const TOOL_CALLS_PER_REPLY_MAX: usize = 64;
+
+/// Bytes of text in one model reply: a stream without end must not fill the memory.
+pub const REPLY_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+/// Attempts of one model call after the first (`Retries: at most 5`).
+pub const MODEL_RETRIES_MAX: u32 = 5;
+
+/// Tokens of one value in the shared context: distilled state, not data.
+pub const CONTEXT_VALUE_TOKENS_MAX: usize = 1000;
+/// From here on a write is answered with a warning.
+pub const CONTEXT_VALUE_TOKENS_WARN: usize = 800;
+/// Tokens of the whole shared context of a session.
+pub const CONTEXT_TOKENS_MAX: usize = 10_000;
+
+/// Bytes of one JSON request at a door: far above every legal request, far below what hurts.
+pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Status calls a second for one task that are answered at once; each further one is held (specification §9.6).
+pub const STATUS_CALLS_PER_SECOND: u32 = 20;
+/// How long a held status call waits for a change.
+pub const STATUS_HOLD_MS: u64 = 1000;
+/// What a running task's status suggests as the next look.
+pub const POLL_AFTER_MS: u64 = 1000;
+
+/// How long `cancel` waits for proof before it answers what is still alive.
+pub const CANCEL_MS_MAX: u64 = 10_000;
+
+/// Bytes of an agent file.
+pub const AGENT_FILE_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of an agent file's frontmatter.
+pub const FRONTMATTER_BYTES_MAX: usize = 16 * 1024;
+
+/// The limits that a user's settings may move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Running tasks of a session (§4.3).
+    pub max_running: u32,
+    /// Tasks that the model of a session may start in all: a runaway orchestrator ends here.
+    pub max_spawns: u32,
+    /// How deep delegation goes; 1 means that subagents do not delegate (§4.5). At most [`Limits::DEPTH_CAP`].
+    pub max_depth: u32,
+    /// The highest `max_turns` that is not clamped (§4.4).
+    pub max_turns: u32,
+}
+
+impl Limits {
+    /// No setting makes delegation deeper than this.
+    pub const DEPTH_CAP: u32 = 5;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_running: 5, max_spawns: 50, max_depth: 1, max_turns: 25 }
+    }
+}

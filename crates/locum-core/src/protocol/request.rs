@@ -1,0 +1,366 @@
+//! What a door may ask.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Isolation;
+use crate::limits;
+
+/// One request: a tool's action, under the terms of the face through which it came.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// What is asked.
+    pub tool: ToolRequest,
+    /// The terms.
+    pub face: FaceDefaults,
+}
+
+impl Request {
+    /// A request through the native tools.
+    pub fn native(tool: ToolRequest) -> Self {
+        Self { tool, face: FaceDefaults::native() }
+    }
+
+    /// A request typed by a person.
+    pub fn person(tool: ToolRequest) -> Self {
+        Self { tool, face: FaceDefaults::person() }
+    }
+}
+
+impl From<SubagentAction> for Request {
+    fn from(action: SubagentAction) -> Self {
+        Self::native(ToolRequest::Subagent(action))
+    }
+}
+
+impl From<ContextAction> for Request {
+    fn from(action: ContextAction) -> Self {
+        Self::native(ToolRequest::SharedContext(action))
+    }
+}
+
+/// What a face sets, as data that admission applies. A face has no code of its own in the engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaceDefaults {
+    /// The longest task description, in characters.
+    pub task_chars_max: usize,
+    /// The longest result in an answer, in characters.
+    pub result_chars_max: usize,
+    /// What an agent that names no tools gets.
+    pub tools: DefaultTools,
+    /// What a turn is.
+    pub turns: TurnRule,
+    /// Whose request it is: it decides which caps count per session and which per command.
+    pub caller: CallerKind,
+    /// How many of one `parallel` run at once, where the caller may say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+}
+
+impl FaceDefaults {
+    /// The Subagent Tool Specification's own terms.
+    pub fn native() -> Self {
+        Self {
+            task_chars_max: limits::TASK_TOKENS_MAX * limits::CHARS_PER_TOKEN,
+            result_chars_max: limits::RESULT_TOKENS_MAX * limits::CHARS_PER_TOKEN,
+            tools: DefaultTools::Reading,
+            turns: TurnRule::ModelCalls,
+            caller: CallerKind::Model,
+            concurrency: None,
+        }
+    }
+
+    /// The terms for a verb typed by a person.
+    pub fn person() -> Self {
+        Self { task_chars_max: limits::TASK_CHARS_MAX_PERSON, caller: CallerKind::Person, ..Self::native() }
+    }
+}
+
+/// What an agent that names no tools gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DefaultTools {
+    /// The reading tools.
+    Reading,
+    /// Everything that the session grants.
+    Everything,
+}
+
+/// What counts as a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnRule {
+    /// Each model call; the last one may not call tools.
+    ModelCalls,
+    /// Each reply that calls tools; there is no extra turn after the last.
+    ToolReplies,
+}
+
+/// Whose request it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallerKind {
+    /// A model that orchestrates: spawn caps count over its session.
+    Model,
+    /// A person at a shell: caps count per command.
+    Person,
+}
+
+/// A request to one of the tools.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolRequest {
+    /// Delegation.
+    Subagent(SubagentAction),
+    /// Shared state.
+    SharedContext(ContextAction),
+}
+
+/// An action of the tool `subagent`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubagentAction {
+    /// Who can be asked.
+    ListAgents(ListAgents),
+    /// Make an agent.
+    Define(Define),
+    /// Start a task.
+    Spawn(SpawnEntry),
+    /// How a task, or every task, stands.
+    Status(Status),
+    /// Wait for ends.
+    Wait(Wait),
+    /// Take a finished task's result.
+    Collect(Collect),
+    /// Read a result page by page.
+    Result(ResultPage),
+    /// Stop a task.
+    Cancel(Cancel),
+    /// Start a task, wait, collect.
+    Run(Run),
+    /// Start several at once, wait for all, collect.
+    Parallel(Many),
+    /// Start several, each with the result of the one before.
+    Chain(Many),
+}
+
+/// `list_agents` has no fields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListAgents {}
+
+/// The fields of `define`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Define {
+    /// Name of the new agent, [a-z0-9_-], at most 64 characters.
+    pub name: String,
+    /// One line: when to use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its instructions, at most 4000 tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Tools it may use; none if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// Model; the session's if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// 1 to 25, default 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<i64>,
+    /// Agent whose fields are inherited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extends: Option<String>,
+    /// Added after the inherited prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt_append: Option<String>,
+    /// Replace an agent defined earlier in this session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<bool>,
+}
+
+/// The fields of `spawn`, and of each entry of `parallel` and `chain`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpawnEntry {
+    /// Agent to ask.
+    pub agent: String,
+    /// What it should do, at most 1000 tokens.
+    pub task: String,
+    /// Tasks that must complete first; their results are handed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<Vec<String>>,
+    /// Queue instead of refusing when all places are taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<bool>,
+    /// Shown beside the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Model for this task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Directory to work in, within the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// How the task is set apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    /// Seconds of wall clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+    /// Input token budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_input_tokens: Option<u64>,
+    /// Output token budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    /// The same key and request answer the same task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// The fields of `run`: a spawn that is waited for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What to start.
+    pub entry: SpawnEntry,
+    /// Answer at once with the ids.
+    pub background: bool,
+}
+
+/// The fields of `parallel` and `chain`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Many {
+    /// Entries with agent, task and any spawn field.
+    pub tasks: Vec<SpawnEntry>,
+    /// Answer at once with task ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+}
+
+/// The field of `run` beyond those of `spawn`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Background {
+    /// Answer at once with task ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+}
+
+/// The fields of `status`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Status {
+    /// Id from spawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+}
+
+/// Which ends `wait` waits for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitMode {
+    /// One is enough.
+    Any,
+    /// Every one.
+    #[default]
+    All,
+}
+
+/// The fields of `wait`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    /// Tasks to wait for; all unfinished ones if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_ids: Option<Vec<String>>,
+    /// Wait for any or all (default).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<WaitMode>,
+    /// Default 30000, at most 45000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// The fields of `collect`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Collect {
+    /// Id from spawn.
+    pub task_id: String,
+}
+
+/// The fields of `cancel`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cancel {
+    /// Id from spawn.
+    pub task_id: String,
+}
+
+/// The fields of `result`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResultPage {
+    /// Id from spawn.
+    pub task_id: String,
+    /// First character of the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<usize>,
+    /// Characters of the page, default 4000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+/// An action of the tool `shared_context`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextAction {
+    /// The keys, without values.
+    ListKeys(ListKeys),
+    /// One value.
+    Read(ContextKey),
+    /// Set one value.
+    Write(ContextWrite),
+    /// Remove one value.
+    Delete(ContextDelete),
+}
+
+/// `list_keys` has no fields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListKeys {}
+
+/// The field of `read`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContextKey {
+    /// [a-z0-9_], at most 64 characters.
+    pub key: String,
+}
+
+/// The fields of `write`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContextWrite {
+    /// [a-z0-9_], at most 64 characters.
+    pub key: String,
+    /// At most 1000 tokens of distilled state.
+    pub value: String,
+    /// Refuse unless this version is there; 0 means the key must not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_version: Option<u64>,
+}
+
+/// The fields of `delete`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContextDelete {
+    /// [a-z0-9_], at most 64 characters.
+    pub key: String,
+    /// Refuse unless this version is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_version: Option<u64>,
+}

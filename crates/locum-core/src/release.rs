@@ -1,0 +1,87 @@
+//! Which parked tasks may start: decided whenever a task is admitted or ends, inside the transaction that records it.
+
+use std::collections::BTreeMap;
+
+use crate::ids::TaskId;
+use crate::limits;
+use crate::task::event::{HandedOn, TaskEvent};
+use crate::task::outcome::{Failure, Outcome, Status};
+use crate::task::summary::TaskSummary;
+
+/// What becomes of a parked task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// It starts. The store fills in the results of these tasks.
+    Start {
+        /// The tasks whose results are handed on.
+        inputs: Vec<TaskId>,
+    },
+    /// It ends: one of the tasks that it depends on did not complete.
+    End(TaskEvent),
+}
+
+/// Decides about the parked tasks of a session, oldest first. `tasks` holds every task that is parked, running, or
+/// waited for by a parked one, by id: a task can only wait for older ones, so one pass settles a whole cascade.
+pub fn settle(tasks: &[TaskSummary]) -> Vec<(TaskId, Verdict)> {
+    let mut standing: Standings =
+        tasks.iter().map(|task| (task.task_id, (task.standing.status, task.standing.error.clone()))).collect();
+    let mut verdicts = Vec::new();
+    for task in tasks {
+        if !matches!(task.standing.status, Status::Queued | Status::Waiting) {
+            continue;
+        }
+        let verdict = match failed_dependency(task, &standing) {
+            Some(failure) => {
+                let outcome = Outcome::failed(&failure, None);
+                standing.insert(task.task_id, (Status::Failed, Some(failure.error())));
+                Verdict::End(TaskEvent::Ended { outcome })
+            }
+            None if !dependencies_completed(task, &standing) => continue,
+            None if running(task, tasks, &standing) < task.start.running_max => {
+                standing.insert(task.task_id, (Status::Running, None));
+                Verdict::Start { inputs: task.start.depends_on.clone() }
+            }
+            None => continue,
+        };
+        verdicts.push((task.task_id, verdict));
+    }
+    verdicts
+}
+
+type Standings = BTreeMap<TaskId, (Status, Option<String>)>;
+
+fn failed_dependency(task: &TaskSummary, standing: &Standings) -> Option<Failure> {
+    task.start.depends_on.iter().find_map(|dependency| {
+        let (status, error) = standing.get(dependency)?;
+        let error = match status {
+            Status::Failed => error.clone().unwrap_or_default(),
+            Status::Cancelled => "it was cancelled".to_owned(),
+            Status::Queued | Status::Waiting | Status::Running | Status::Completed => return None,
+        };
+        Some(Failure::Dependency { task_id: *dependency, error })
+    })
+}
+
+fn dependencies_completed(task: &TaskSummary, standing: &Standings) -> bool {
+    let completed = |dependency| standing.get(dependency).is_some_and(|(status, _)| *status == Status::Completed);
+    task.start.depends_on.iter().all(completed)
+}
+
+fn running(task: &TaskSummary, tasks: &[TaskSummary], standing: &Standings) -> u32 {
+    let counts = |other: &&TaskSummary| {
+        let runs = standing.get(&other.task_id).is_some_and(|(status, _)| *status == Status::Running);
+        runs && (task.start.among == crate::task::plan::Among::Session || task.start.among == other.start.among)
+    };
+    u32::try_from(tasks.iter().filter(counts).count()).unwrap_or(u32::MAX)
+}
+
+/// A result as it is handed on: whole, or its head where it is too long for a prompt.
+pub fn hand_on(task_id: TaskId, agent: crate::ids::AgentName, text: &str) -> HandedOn {
+    let text = match text.char_indices().nth(limits::HANDED_ON_CHARS_MAX) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            format!("{}\n[cut after {} characters]", &text[..end], limits::HANDED_ON_CHARS_MAX)
+        }
+    };
+    HandedOn { task_id, agent, text }
+}

@@ -1,0 +1,406 @@
+//! A task is a log: this module folds it.
+//!
+//! [`Task::apply`] is the only place that changes a task, [`Task::next_step`] (in `step`) the only one that decides
+//! what it does next. Both are pure, so a task can be cut after any event and continued by another process.
+
+pub mod event;
+pub mod outcome;
+pub mod plan;
+pub mod step;
+pub mod summary;
+
+use std::sync::Arc;
+
+use crate::ids::{Seq, Timestamp};
+use crate::transcript::{Message, Prompt, Reply, ToolCall, ToolEnd, ToolOutput, ToolSpec, ToolUse};
+use crate::usage::{TokenCount, Usage};
+
+pub use event::{Record, TaskEvent};
+pub use outcome::{Outcome, Reason, Status};
+pub use plan::Plan;
+pub use step::Step;
+pub use summary::TaskSummary;
+
+use event::{HandedOn, ModelFailure, Parked, StopCause};
+use plan::HandOn;
+
+/// Told to the model in its last turn.
+pub const LAST_TURN_NOTICE: &str =
+    "This is your last turn. You cannot call tools any more: give your final answer now, with what you have.";
+
+/// A log that no version of locum can have written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the log of the task does not fit at entry {seq}: {why}")]
+pub struct Misfit {
+    /// The entry.
+    pub seq: Seq,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+/// A task, as its log tells it.
+#[derive(Debug, Clone)]
+pub struct Task {
+    plan: Arc<Plan>,
+    seq: Seq,
+    phase: Phase,
+    conversation: Conversation,
+    spent: Spent,
+    clock: Times,
+}
+
+/// Where a task stands between two events.
+#[derive(Debug, Clone)]
+enum Phase {
+    Parked(Parked),
+    /// The next turn may begin.
+    Ready,
+    /// A model call is under way, or was when the log was cut.
+    Asking {
+        reserved: TokenCount,
+        call: CallState,
+    },
+    /// The last reply's tool calls are being answered.
+    Tooling(Vec<PendingCall>),
+    /// The last reply calls no tools: it is the answer, one way or another.
+    Answered,
+    /// The last model call failed for good.
+    ModelGaveUp(ModelFailure),
+    Stopped(StopCause),
+    Ended(Outcome),
+}
+
+/// Whether this process made the model call that the log's last entry announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallState {
+    /// It was announced just now and may be made.
+    Announced,
+    /// Another process announced it and was lost: it must be announced, and paid for, again.
+    Lost,
+}
+
+/// A tool call of the last reply.
+#[derive(Debug, Clone)]
+struct PendingCall {
+    call: ToolCall,
+    state: ToolState,
+}
+
+#[derive(Debug, Clone)]
+enum ToolState {
+    Asked,
+    Started,
+    Ended(ToolOutput),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Conversation {
+    system: String,
+    task: String,
+    messages: Vec<Message>,
+    /// Characters of everything that is sent with the next request.
+    chars: usize,
+    /// What the model said last, whole or cut off.
+    last_text: Option<String>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Spent {
+    usage: Usage,
+    /// Model calls that were answered or failed: the position in a script.
+    calls: u32,
+    /// Failed calls since the last answer.
+    failures: u32,
+    /// Replies that called tools.
+    tool_replies: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    created: Timestamp,
+    started: Option<Timestamp>,
+    last: Timestamp,
+}
+
+impl Task {
+    /// Folds a whole log. A call that the log announces and does not answer is in doubt: another process made it.
+    pub fn replay(records: impl IntoIterator<Item = Record>) -> Result<Self, Misfit> {
+        let mut records = records.into_iter();
+        let first = records.next().ok_or(Misfit { seq: 0, why: "it is empty" })?;
+        let mut task = Self::accepted(first)?;
+        for record in records {
+            task.apply(record)?;
+        }
+        if let Phase::Asking { call, .. } = &mut task.phase {
+            *call = CallState::Lost;
+        }
+        Ok(task)
+    }
+
+    /// A task that was accepted just now.
+    pub fn accepted(record: Record) -> Result<Self, Misfit> {
+        let TaskEvent::Accepted { plan, parked } = record.event else {
+            return Err(Misfit { seq: record.seq, why: "it does not begin with an acceptance" });
+        };
+        if plan.log_version > plan::LOG_VERSION {
+            return Err(Misfit { seq: record.seq, why: "it was written by a newer version of locum" });
+        }
+        let mut task = Self {
+            plan: Arc::new(*plan),
+            seq: record.seq,
+            phase: parked.map_or(Phase::Ready, Phase::Parked),
+            conversation: Conversation::default(),
+            spent: Spent::default(),
+            clock: Times { created: record.at, started: None, last: record.at },
+        };
+        if parked.is_none() {
+            task.open(record.at, &[]);
+        }
+        Ok(task)
+    }
+
+    /// Takes in what happened. The only place that changes a task.
+    pub fn apply(&mut self, record: Record) -> Result<(), Misfit> {
+        let misfit = |why| Misfit { seq: record.seq, why };
+        if record.seq != self.seq + 1 {
+            return Err(misfit("its number does not follow"));
+        }
+        if matches!(self.phase, Phase::Ended(_)) {
+            return Err(misfit("the task had ended"));
+        }
+        match record.event {
+            TaskEvent::Accepted { .. } => return Err(misfit("the task was accepted before")),
+            TaskEvent::Released { inputs } => {
+                if !matches!(self.phase, Phase::Parked(_)) {
+                    return Err(misfit("the task was not waiting"));
+                }
+                self.open(record.at, &inputs);
+                self.phase = Phase::Ready;
+            }
+            TaskEvent::TurnStarted { turn, reserved } => {
+                if turn != self.spent.usage.turns + u32::from(matches!(self.phase, Phase::Ready)) {
+                    return Err(misfit("the turn does not follow"));
+                }
+                self.start_turn(turn, reserved);
+            }
+            TaskEvent::Replied { turn, reply } => {
+                if turn != self.spent.usage.turns || !matches!(self.phase, Phase::Asking { .. }) {
+                    return Err(misfit("nothing was asked"));
+                }
+                self.take_reply(reply);
+            }
+            TaskEvent::ModelFailed { turn, failure, retry_in_ms } => {
+                let Phase::Asking { reserved, .. } = self.phase else { return Err(misfit("nothing was asked")) };
+                if turn != self.spent.usage.turns {
+                    return Err(misfit("nothing was asked in this turn"));
+                }
+                self.take_failure(failure, retry_in_ms, reserved);
+            }
+            TaskEvent::ToolStarted { call_id, .. } => {
+                let pending = self.pending_mut(&call_id).ok_or(misfit("no such tool call"))?;
+                pending.state = ToolState::Started;
+            }
+            TaskEvent::ToolEnded { call_id, output, .. } => {
+                let pending = self.pending_mut(&call_id).ok_or(misfit("no such tool call"))?;
+                pending.state = ToolState::Ended(output);
+                self.close_tools();
+            }
+            TaskEvent::Stopped { cause, partial } => {
+                self.keep_text(partial);
+                self.phase = Phase::Stopped(cause);
+            }
+            TaskEvent::Ended { outcome } => {
+                self.phase = Phase::Ended(outcome);
+                // A finished task holds no transcript: whoever wants it reads the log.
+                self.conversation = Conversation::default();
+            }
+        }
+        self.seq = record.seq;
+        self.clock.last = record.at;
+        self.spent.usage.duration_ms = self.clock.started.map_or(0, |started| record.at.millis_since(started));
+        Ok(())
+    }
+
+    fn open(&mut self, at: Timestamp, inputs: &[HandedOn]) {
+        let assignment = &self.plan.assignment;
+        let task = match (self.plan.start.hand_on, inputs) {
+            (HandOn::Previous, [previous]) => assignment.task.replace("{previous}", &previous.text),
+            (HandOn::Previous | HandOn::Blocks, _) => assignment.task.clone(),
+        };
+        let in_prompt = assignment.system_prompt.contains("{{task}}");
+        let system = if in_prompt {
+            assignment.system_prompt.replace("{{task}}", &task)
+        } else {
+            assignment.system_prompt.clone()
+        };
+        let mut said = if in_prompt { "Begin.".to_owned() } else { task.clone() };
+        if self.plan.start.hand_on == HandOn::Blocks {
+            for input in inputs {
+                said.push_str(&format!("\n\n[{} {}]\n{}", input.task_id, input.agent, input.text));
+            }
+        }
+        self.clock.started = Some(at);
+        let chars = system.chars().count() + said.chars().count();
+        self.conversation = Conversation { system, task, messages: vec![Message::User(said)], chars, last_text: None };
+    }
+
+    fn start_turn(&mut self, turn: u32, reserved: TokenCount) {
+        if let Phase::Asking { reserved: lost, .. } = self.phase {
+            self.spent.usage.add_tokens(lost);
+        }
+        self.spent.usage.turns = turn;
+        self.phase = Phase::Asking { reserved, call: CallState::Announced };
+    }
+
+    fn take_reply(&mut self, reply: Reply) {
+        self.spent.usage.add_tokens(reply.tokens);
+        self.spent.calls += 1;
+        self.spent.failures = 0;
+        self.keep_text(Some(reply.text.clone()));
+        self.conversation.chars += reply.text.chars().count();
+        let calls = reply.tool_calls.clone();
+        self.conversation.messages.push(Message::Assistant(reply));
+        if calls.is_empty() {
+            self.phase = Phase::Answered;
+            return;
+        }
+        self.spent.tool_replies += 1;
+        let pending = |call: ToolCall| {
+            self.conversation.chars += call.name.len() + call.input.to_string().len();
+            PendingCall { call, state: ToolState::Asked }
+        };
+        self.phase = Phase::Tooling(calls.into_iter().map(pending).collect());
+    }
+
+    fn take_failure(&mut self, failure: ModelFailure, retry_in_ms: Option<u64>, reserved: TokenCount) {
+        self.spent.calls += 1;
+        self.spent.failures += 1;
+        self.keep_text(failure.partial.clone());
+        self.phase = match retry_in_ms {
+            // The failed call was answered, with an error: nothing is in doubt and nothing was spent.
+            Some(_) => Phase::Asking { reserved, call: CallState::Announced },
+            None => Phase::ModelGaveUp(failure),
+        };
+    }
+
+    fn pending_mut(&mut self, call_id: &str) -> Option<&mut PendingCall> {
+        let Phase::Tooling(pending) = &mut self.phase else { return None };
+        pending.iter_mut().find(|pending| pending.call.id == call_id && !matches!(pending.state, ToolState::Ended(_)))
+    }
+
+    /// Once every call is answered, the answers join the conversation in the order of the calls.
+    fn close_tools(&mut self) {
+        let Phase::Tooling(pending) = &self.phase else { return };
+        if !pending.iter().all(|pending| matches!(pending.state, ToolState::Ended(_))) {
+            return;
+        }
+        let Phase::Tooling(pending) = std::mem::replace(&mut self.phase, Phase::Ready) else { return };
+        for PendingCall { call, state } in pending {
+            let ToolState::Ended(output) = state else { continue };
+            self.spent.usage.tool_calls += 1;
+            self.spent.usage.denials += u32::from(output.end == ToolEnd::Denied);
+            self.conversation.chars += output.text.chars().count();
+            self.conversation.messages.push(Message::Tool { call_id: call.id, name: call.name, output });
+        }
+    }
+
+    fn keep_text(&mut self, text: Option<String>) {
+        if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+            self.conversation.last_text = Some(text);
+        }
+    }
+}
+
+/// Reading a task.
+impl Task {
+    /// What it may use.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// The number of its last event.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> Status {
+        match &self.phase {
+            Phase::Parked(Parked::Queued) => Status::Queued,
+            Phase::Parked(Parked::Waiting) => Status::Waiting,
+            Phase::Ready
+            | Phase::Asking { .. }
+            | Phase::Tooling(_)
+            | Phase::Answered
+            | Phase::ModelGaveUp(_)
+            | Phase::Stopped(_) => Status::Running,
+            Phase::Ended(outcome) => outcome.status(),
+        }
+    }
+
+    /// How it ended.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.phase {
+            Phase::Ended(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// What it used.
+    pub fn usage(&self) -> &Usage {
+        &self.spent.usage
+    }
+
+    /// Failed model calls since the last answer.
+    pub fn failures(&self) -> u32 {
+        self.spent.failures
+    }
+
+    /// When its first turn could begin.
+    pub fn started_at(&self) -> Option<Timestamp> {
+        self.clock.started
+    }
+
+    /// What the model said last.
+    pub fn last_text(&self) -> Option<&str> {
+        self.conversation.last_text.as_deref()
+    }
+
+    /// The messages so far.
+    pub fn messages(&self) -> &[Message] {
+        &self.conversation.messages
+    }
+
+    /// Tokens of the next request, estimated.
+    fn request_tokens(&self) -> u64 {
+        crate::usage::tokens_of_chars(self.conversation.chars) as u64
+    }
+
+    /// The request for the turn that was announced.
+    pub fn prompt<'a>(&'a self, tools: &'a Arc<[ToolSpec]>) -> Prompt<'a> {
+        let last = self.is_last_turn();
+        Prompt {
+            agent: &self.plan.agent.name,
+            task: &self.conversation.task,
+            model: &self.plan.model.id,
+            system: &self.conversation.system,
+            messages: &self.conversation.messages,
+            notice: last.then_some(LAST_TURN_NOTICE),
+            tools,
+            tool_use: if last { ToolUse::Forbidden } else { ToolUse::Allowed },
+            max_output_tokens: self.output_tokens_left(),
+            temperature: self.plan.agent.sampling.temperature,
+            call: self.spent.calls,
+        }
+    }
+
+    fn output_tokens_left(&self) -> Option<u64> {
+        let own = self.plan.agent.sampling.max_tokens;
+        let budget = self.plan.bounds.budget.max_output_tokens;
+        let left = budget.map(|budget| budget.saturating_sub(self.spent.usage.output_tokens));
+        match (own, left) {
+            (Some(own), Some(left)) => Some(own.min(left)),
+            (own, left) => own.or(left),
+        }
+    }
+}

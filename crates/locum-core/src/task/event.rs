@@ -1,0 +1,236 @@
+//! What happens to a task. The log of these is the task; everything else is derived.
+//!
+//! The log is append-only and versioned: a field may be added with a default, never removed or given another meaning.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentName, Seq, TaskId, Timestamp};
+use crate::task::outcome::Outcome;
+use crate::task::plan::Plan;
+use crate::transcript::{Repeat, Reply, ToolOutput};
+use crate::usage::TokenCount;
+
+/// One entry of a task's log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its position, from 1.
+    pub seq: Seq,
+    /// When it was written.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: TaskEvent,
+}
+
+/// What can happen to a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum TaskEvent {
+    /// It was admitted; always the first.
+    Accepted {
+        /// Everything it may use.
+        plan: Box<Plan>,
+        /// Whether it has to wait before it runs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parked: Option<Parked>,
+    },
+    /// What it waited for has happened.
+    Released {
+        /// The results that are handed on to it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        inputs: Vec<HandedOn>,
+    },
+    /// A model call begins. Written before the request is sent.
+    TurnStarted {
+        /// Which turn, from 1.
+        turn: u32,
+        /// What is set aside for it; counted as spent if no answer is ever recorded.
+        reserved: TokenCount,
+    },
+    /// The model answered.
+    Replied {
+        /// Which turn.
+        turn: u32,
+        /// What it said.
+        reply: Reply,
+    },
+    /// A model call failed.
+    ModelFailed {
+        /// Which turn.
+        turn: u32,
+        /// How.
+        failure: ModelFailure,
+        /// When the call is made again; absent when it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_in_ms: Option<u64>,
+    },
+    /// A tool call begins. Written before an unrepeatable one acts.
+    ToolStarted {
+        /// Which turn.
+        turn: u32,
+        /// Which call of the reply.
+        call_id: String,
+        /// The tool.
+        name: String,
+        /// Whether it may be made again if its end is never recorded.
+        repeat: Repeat,
+    },
+    /// A tool call ended.
+    ToolEnded {
+        /// Which turn.
+        turn: u32,
+        /// Which call of the reply.
+        call_id: String,
+        /// What it returned.
+        output: ToolOutput,
+        /// How long it took.
+        #[serde(default)]
+        duration_ms: u64,
+    },
+    /// Something from outside the conversation ends it.
+    Stopped {
+        /// What.
+        cause: StopCause,
+        /// What the model had said in the call that was cut off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partial: Option<String>,
+    },
+    /// It ended; always the last.
+    Ended {
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+/// Why an accepted task does not run yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Parked {
+    /// No place is free.
+    Queued,
+    /// A task that it depends on has not ended.
+    Waiting,
+}
+
+/// A result that is handed on to a task that waited for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HandedOn {
+    /// The task that it is from.
+    pub task_id: TaskId,
+    /// The agent that worked on it.
+    pub agent: AgentName,
+    /// The result.
+    pub text: String,
+}
+
+/// How a model call failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelFailure {
+    /// What kind of failure; it decides about another attempt.
+    pub kind: FailureKind,
+    /// What the API or the network said.
+    pub message: String,
+    /// What the model had said before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
+}
+
+/// Kinds of model failures, told apart by what to do about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// Too many requests.
+    RateLimit,
+    /// The provider is overloaded.
+    Overloaded,
+    /// The provider failed.
+    Server,
+    /// The provider could not be reached.
+    Network,
+    /// No answer in time.
+    Timeout,
+    /// The stream ended before the answer did.
+    CutStream,
+    /// The answer makes no sense.
+    Malformed,
+    /// The answer is larger than any answer should be.
+    TooLarge,
+    /// The key is missing, wrong or not allowed.
+    Auth,
+    /// The request is wrong.
+    BadRequest,
+    /// The model does not exist.
+    NotFound,
+    /// The conversation is longer than the model takes.
+    ContextOverflow,
+}
+
+impl FailureKind {
+    /// Whether the same request may succeed later.
+    pub fn is_transient(self) -> bool {
+        match self {
+            Self::RateLimit
+            | Self::Overloaded
+            | Self::Server
+            | Self::Network
+            | Self::Timeout
+            | Self::CutStream
+            | Self::Malformed => true,
+            Self::TooLarge | Self::Auth | Self::BadRequest | Self::NotFound | Self::ContextOverflow => false,
+        }
+    }
+}
+
+/// What ends a task from outside its conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    /// A caller asked for it.
+    Cancelled,
+    /// The wall clock ran out.
+    TimedOut {
+        /// The limit.
+        after_s: u64,
+    },
+    /// There was no sign of life.
+    Stalled {
+        /// The limit.
+        after_s: u64,
+        /// What it was doing.
+        during: Activity,
+    },
+    /// The tool layer cannot be used.
+    ToolLayer {
+        /// The turn.
+        turn: u32,
+        /// What is wrong.
+        details: String,
+    },
+    /// A fault of locum, or of a component that it was given.
+    Internal {
+        /// What happened.
+        details: String,
+    },
+}
+
+/// What a task is doing, as the watchdog tells it apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// Getting ready; nothing was heard of it yet.
+    Startup,
+    /// Waiting for the model.
+    Model,
+    /// Running a tool.
+    Tool,
+}
+
+impl Activity {
+    /// The word for it in messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Model => "model",
+            Self::Tool => "tool",
+        }
+    }
+}

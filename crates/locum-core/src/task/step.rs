@@ -1,0 +1,199 @@
+//! What a task does next: a pure decision over its state.
+
+use serde_json::Value;
+
+use super::event::{StopCause, TaskEvent};
+use super::outcome::{Failure, Outcome};
+use super::{CallState, PendingCall, Phase, Task, ToolState};
+use crate::limits;
+use crate::protocol::request::TurnRule;
+use crate::transcript::{Message, Repeat, Reply, Stop, ToolCall, ToolEnd, ToolOutput};
+use crate::usage::TokenCount;
+
+/// What the driver has to do now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Nothing: the task waits for a place or for other tasks.
+    Park,
+    /// Append this; it follows from the log alone.
+    Record(TaskEvent),
+    /// Ask the model, and append its answer or its failure.
+    CallModel {
+        /// The turn that was announced.
+        turn: u32,
+    },
+    /// Run these tool calls at once, and append their ends.
+    CallTools {
+        /// The turn.
+        turn: u32,
+        /// Either several that may be repeated, or one that may not.
+        calls: Vec<ToolCall>,
+        /// Whether their start must be on disk before they act.
+        repeat: Repeat,
+    },
+    /// Nothing: the task has ended.
+    Done,
+}
+
+impl Task {
+    /// Decides what happens next.
+    pub fn next_step(&self) -> Step {
+        match &self.phase {
+            Phase::Parked(_) => Step::Park,
+            Phase::Ready => self.begin_turn(),
+            Phase::Asking { call: CallState::Announced, .. } => Step::CallModel { turn: self.spent.usage.turns },
+            Phase::Asking { call: CallState::Lost, .. } => self.announce(self.spent.usage.turns),
+            Phase::Tooling(pending) => self.answer_calls(pending),
+            Phase::Answered => self.judge_answer(),
+            Phase::ModelGaveUp(failure) => self.fail(&Failure::Model(failure.message.clone())),
+            Phase::Stopped(cause) => self.stop(cause),
+            Phase::Ended(_) => Step::Done,
+        }
+    }
+
+    /// Whether the turn that was announced is the last one in which the model is heard.
+    pub(super) fn is_last_turn(&self) -> bool {
+        match self.plan.face.turns {
+            TurnRule::ModelCalls => self.spent.usage.turns >= self.plan.bounds.max_turns,
+            TurnRule::ToolReplies => false,
+        }
+    }
+
+    fn begin_turn(&self) -> Step {
+        let used = match self.plan.face.turns {
+            TurnRule::ModelCalls => self.spent.usage.turns,
+            TurnRule::ToolReplies => self.spent.tool_replies,
+        };
+        if used >= self.plan.bounds.max_turns {
+            return self.fail(&Failure::MaxTurns);
+        }
+        self.announce(self.spent.usage.turns + 1)
+    }
+
+    /// Announces a turn, unless the budget does not cover it.
+    fn announce(&self, turn: u32) -> Step {
+        let budget = &self.plan.bounds.budget;
+        let reserved = TokenCount { input: self.request_tokens(), ..TokenCount::default() };
+        if let Some(limit) = budget.max_input_tokens
+            && self.spent.usage.input_total().saturating_add(reserved.input) > limit
+        {
+            return self.fail(&Failure::Budget { what: "input tokens", limit: limit.to_string() });
+        }
+        if let Some(limit) = budget.max_output_tokens
+            && self.spent.usage.output_tokens >= limit
+        {
+            return self.fail(&Failure::Budget { what: "output tokens", limit: limit.to_string() });
+        }
+        Step::Record(TaskEvent::TurnStarted { turn, reserved })
+    }
+
+    fn answer_calls(&self, pending: &[PendingCall]) -> Step {
+        let turn = self.spent.usage.turns;
+        if self.is_last_turn() {
+            // It was told that it may call no tools.
+            return self.fail(&Failure::MaxTurns);
+        }
+        let open = |pending: &&PendingCall| !matches!(pending.state, ToolState::Ended(_));
+        let Some(first) = pending.iter().find(open) else { return self.begin_turn() };
+        let place = pending.iter().position(|pending| open(&pending)).unwrap_or_default();
+        if let Some(output) = self.answer_without_running(first, place) {
+            let call_id = first.call.id.clone();
+            return Step::Record(TaskEvent::ToolEnded { turn, call_id, output, duration_ms: 0 });
+        }
+        let repeat = self.repeat_of(&first.call.name);
+        let runs_with_first = |pending: &&PendingCall| {
+            repeat == Repeat::Safe
+                && self.repeat_of(&pending.call.name) == Repeat::Safe
+                && self.answer_without_running(pending, 0).is_none()
+        };
+        let calls = match repeat {
+            Repeat::Unsafe => vec![first.call.clone()],
+            Repeat::Safe => pending[place..]
+                .iter()
+                .take(limits::TOOL_CALLS_PER_REPLY_MAX - place)
+                .take_while(runs_with_first)
+                .map(|pending| pending.call.clone())
+                .collect(),
+        };
+        Step::CallTools { turn, calls, repeat }
+    }
+
+    /// The answer to a call that is not, or not again, run.
+    fn answer_without_running(&self, pending: &PendingCall, place: usize) -> Option<ToolOutput> {
+        let call = &pending.call;
+        if place >= limits::TOOL_CALLS_PER_REPLY_MAX {
+            let text = format!("Not run: a reply may make at most {} tool calls.", limits::TOOL_CALLS_PER_REPLY_MAX);
+            return Some(ToolOutput::failed(text));
+        }
+        let Some(tool) = self.plan.grants.tools.iter().find(|tool| tool.name == call.name) else {
+            let names: Vec<&str> = self.plan.grants.tools.iter().map(|tool| tool.name.as_str()).collect();
+            let have = if names.is_empty() {
+                "You have no tools.".to_owned()
+            } else {
+                format!("You have: {}.", names.join(", "))
+            };
+            let name: String = call.name.chars().take(80).collect();
+            return Some(ToolOutput::denied(format!("You have no tool named `{name}`. {have}")));
+        };
+        if !call.input.is_object() {
+            return Some(ToolOutput::failed(explain_input(&call.input)));
+        }
+        if matches!(pending.state, ToolState::Started) && tool.repeat == Repeat::Unsafe {
+            let text = "Interrupted: the process ended during this call. Whether it had an effect is unknown. \
+                        Check before you repeat it.";
+            return Some(ToolOutput { text: text.to_owned(), end: ToolEnd::Unknown });
+        }
+        None
+    }
+
+    fn repeat_of(&self, name: &str) -> Repeat {
+        self.plan.grants.tools.iter().find(|tool| tool.name == name).map_or(Repeat::Unsafe, |tool| tool.repeat)
+    }
+
+    /// The last reply calls no tools: decides whether it is an answer.
+    fn judge_answer(&self) -> Step {
+        let Some(Message::Assistant(reply)) = self.conversation.messages.last() else {
+            return self.fail(&Failure::Internal("the answer is missing from the log".to_owned()));
+        };
+        let Reply { text, stop, .. } = reply;
+        match stop {
+            Stop::Refused(details) => self.fail(&Failure::Refused(details.clone())),
+            Stop::Length => self.fail(&Failure::Cut),
+            Stop::End | Stop::ToolUse if text.trim().is_empty() => {
+                self.fail(if self.is_last_turn() { &Failure::MaxTurns } else { &Failure::Empty })
+            }
+            Stop::End | Stop::ToolUse => {
+                Step::Record(TaskEvent::Ended { outcome: Outcome::Completed { text: text.clone() } })
+            }
+        }
+    }
+
+    fn stop(&self, cause: &StopCause) -> Step {
+        let failure = match cause {
+            StopCause::Cancelled => {
+                let outcome = Outcome::Cancelled { partial: self.conversation.last_text.clone() };
+                return Step::Record(TaskEvent::Ended { outcome });
+            }
+            StopCause::TimedOut { after_s } => Failure::Timeout { after_s: *after_s },
+            StopCause::Stalled { after_s, during } => Failure::Stalled { after_s: *after_s, during: during.as_str() },
+            StopCause::ToolLayer { turn, details } => Failure::Tool { turn: *turn, details: details.clone() },
+            StopCause::Internal { details } => Failure::Internal(details.clone()),
+        };
+        self.fail(&failure)
+    }
+
+    fn fail(&self, failure: &Failure) -> Step {
+        let outcome = Outcome::failed(failure, self.conversation.last_text.clone());
+        Step::Record(TaskEvent::Ended { outcome })
+    }
+}
+
+fn explain_input(input: &Value) -> String {
+    match input {
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Err(error) => format!("The input is not valid JSON: {error}. Send one JSON object."),
+            Ok(_) => "The input must be a JSON object.".to_owned(),
+        },
+        _ => "The input must be a JSON object.".to_owned(),
+    }
+}

@@ -1,0 +1,97 @@
+//! The one trait behind which every model stands, and its typed failures.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use locum_core::task::event::FailureKind;
+use locum_core::transcript::{Prompt, Reply};
+
+/// A future that a trait object returns.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something that answers prompts. Streaming is the only path: what arrives is shown as it arrives.
+pub trait Model: Send + Sync {
+    /// Asks for one reply. Dropping the future ends the request; nothing goes on behind it.
+    ///
+    /// `prefix` belongs to the conversation and is handed in again with its next prompt, so that what was encoded
+    /// once is not encoded again. A model that needs no such thing leaves it alone.
+    fn respond<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        prefix: &'a mut Prefix,
+        deltas: &'a mut Deltas<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+}
+
+/// Receives what a model says while it says it.
+pub type Deltas<'a> = dyn FnMut(Delta<'_>) + Send + 'a;
+
+/// A piece of a reply under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delta<'a> {
+    /// More text.
+    Text(&'a str),
+    /// A tool call begins.
+    ToolCall {
+        /// The tool's name.
+        name: &'a str,
+    },
+    /// A sign of life that says nothing: a ping, or hidden thinking.
+    Alive,
+}
+
+/// A model call that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind of failure; it decides about another attempt.
+    pub kind: FailureKind,
+    /// What the API or the network said, fit to be shown.
+    pub message: String,
+    /// How long the API asks to wait.
+    pub retry_after: Option<Duration>,
+    /// What the model had said before.
+    pub partial: Option<String>,
+}
+
+impl ModelError {
+    /// A failure without further particulars.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), retry_after: None, partial: None }
+    }
+}
+
+/// A conversation as a provider has encoded it so far. Segments are only ever added, never rewritten, so a turn
+/// costs what it adds.
+#[derive(Debug, Default)]
+pub struct Prefix {
+    /// Whose encoding it is; another one starts anew.
+    format: &'static str,
+    /// How many messages are encoded.
+    messages: usize,
+    segments: Vec<Bytes>,
+}
+
+impl Prefix {
+    /// The number of messages that are encoded in this format already; 0, and an empty prefix, if another format was
+    /// used before.
+    pub fn encoded(&mut self, format: &'static str) -> usize {
+        if self.format != format {
+            *self = Self { format, ..Self::default() };
+        }
+        self.messages
+    }
+
+    /// Adds the encoding of everything up to `messages` messages.
+    pub fn push(&mut self, segment: Bytes, messages: usize) {
+        self.segments.push(segment);
+        self.messages = messages;
+    }
+
+    /// The encoding so far.
+    pub fn segments(&self) -> &[Bytes] {
+        &self.segments
+    }
+}

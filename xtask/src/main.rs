@@ -1,0 +1,63 @@
+//! Developer commands for this workspace: `cargo xtask ci` is the whole of CI, and `cargo xtask tidy` holds
+//! the rules that neither the compiler nor clippy can express. Nothing here ships to users.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's command line: its output is its purpose")]
+
+mod ci;
+mod tidy;
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result};
+
+const USAGE: &str = "\
+Usage: cargo xtask <command>
+
+Commands:
+  ci [--full]  run every check in order, stopping at the first failure;
+               --full adds the steps that need more than the Rust toolchain
+  tidy         check the rules of the project over all files and the dependency graph
+  help         print this text
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["ci"] => in_root(|root| ci::run(root, ci::Scope::Standard)),
+        ["ci", "--full"] => in_root(|root| ci::run(root, ci::Scope::Full)),
+        ["tidy"] => in_root(tidy::run),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a command with the root of the workspace, wherever `cargo xtask` was typed.
+fn in_root(command: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    // Asked at run time, because checkouts that share a target folder also share this program.
+    let manifest_folder =
+        std::env::var_os("CARGO_MANIFEST_DIR").context("CARGO_MANIFEST_DIR is not set; run this as `cargo xtask`")?;
+    let root = Path::new(&manifest_folder).parent().context("xtask has no parent folder")?;
+    command(root)
+}
+
+/// Cargo at the root of the workspace. It names itself in `CARGO`, which keeps the toolchain of this run.
+fn cargo_command(root: &Path) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(root);
+    command
+}
