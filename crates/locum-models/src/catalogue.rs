@@ -1,0 +1,105 @@
+//! The providers and models that are known by name. They are data, in `catalogue.toml`; no code knows one of them.
+
+use std::sync::LazyLock;
+
+use locum_core::routing::ModelEntry;
+use locum_core::task::plan::ModelName;
+use serde::Deserialize;
+
+/// The table, read once, when it is first needed.
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let table: File = toml::from_str(include_str!("catalogue.toml")).expect("the catalogue is tested to be readable");
+    table.into()
+});
+
+struct Table {
+    providers: Vec<String>,
+    models: Vec<ModelEntry>,
+    defaults: Vec<ModelName>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    provider: Vec<Provider>,
+    model: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Provider {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    provider: String,
+    id: String,
+    #[serde(default)]
+    aliases: Vec<String>,
+    /// Whether it is used where a provider is named without a model.
+    #[serde(default)]
+    default: bool,
+}
+
+/// The models that are known by name.
+pub fn models() -> Vec<ModelEntry> {
+    TABLE.models.clone()
+}
+
+/// The providers, whether or not a model of theirs is known by name.
+pub fn providers() -> Vec<String> {
+    TABLE.providers.clone()
+}
+
+/// The model of a provider where none is named. A provider without models of its own is its own model, with an empty
+/// id; so is one that nobody knows.
+pub fn default_model(provider: &str) -> ModelName {
+    let default = TABLE.defaults.iter().find(|model| model.provider == provider);
+    default.cloned().unwrap_or_else(|| ModelName { provider: provider.to_owned(), id: String::new() })
+}
+
+impl From<File> for Table {
+    fn from(file: File) -> Self {
+        let providers = file.provider.into_iter().map(|provider| provider.name).collect();
+        let mut table = Self { providers, models: Vec::new(), defaults: Vec::new() };
+        for Row { provider, id, aliases, default } in file.model {
+            let name = ModelName { provider, id };
+            if default {
+                table.defaults.push(name.clone());
+            }
+            table.models.push(ModelEntry { name, aliases });
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_means_one_model_and_every_provider_with_models_has_one_default() {
+        let mut names = BTreeSet::new();
+        for ModelEntry { name, aliases } in models() {
+            assert!(providers().contains(&name.provider), "{name}");
+            for name in aliases.into_iter().chain([name.id]) {
+                assert!(names.insert(name.clone()), "{name} is listed twice");
+            }
+        }
+        for provider in providers() {
+            let has_models = models().iter().any(|entry| entry.name.provider == provider);
+            let defaults = TABLE.defaults.iter().filter(|model| model.provider == provider).count();
+            assert_eq!(defaults, usize::from(has_models), "{provider}");
+        }
+    }
+
+    #[test]
+    fn a_provider_without_models_is_its_own_model() {
+        assert_eq!(default_model("openai").to_string(), "openai:gpt-5.4");
+        assert_eq!(default_model("offline").to_string(), "offline");
+    }
+}

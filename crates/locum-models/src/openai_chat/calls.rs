@@ -1,0 +1,137 @@
+//! Tool calls put together from their pieces. Servers disagree on what a piece carries: some repeat the name in every
+//! one, some leave out the index or the id, some send whole calls.
+
+use locum_core::transcript::ToolCall;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::chunk::{CallDelta, FunctionDelta, arguments_of};
+
+/// What a call costs besides its text: a stream of empty calls must not fill the memory either.
+const CALL_BYTES: usize = 64;
+
+/// The tool calls of a reply under way.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    calls: Vec<PartialCall>,
+}
+
+/// Which calls of a reply count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// All: the model ended them.
+    All,
+    /// Those whose arguments are complete: the reply was cut somewhere.
+    Complete,
+}
+
+#[derive(Debug, Default)]
+struct PartialCall {
+    index: u64,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Calls {
+    /// Takes a piece of a call. Returns the bytes that it added and, when a call has just begun, its name.
+    pub(super) fn add(&mut self, delta: CallDelta<'_>) -> (usize, Option<&str>) {
+        let CallDelta { index, id, function } = delta;
+        let id = id.unwrap_or_default();
+        let FunctionDelta { name, arguments } = function.unwrap_or(FunctionDelta { name: None, arguments: None });
+        let name = name.unwrap_or_default();
+        let arguments = arguments.map(arguments_of).unwrap_or_default();
+
+        let (place, mut bytes) = match self.find(index, &id, &name) {
+            Some(place) => (place, 0),
+            None => {
+                let index = index.unwrap_or(self.calls.len() as u64);
+                self.calls.push(PartialCall { index, ..PartialCall::default() });
+                (self.calls.len() - 1, CALL_BYTES)
+            }
+        };
+        let call = &mut self.calls[place];
+        bytes += id.len() + name.len() + arguments.len();
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        let has_begun = call.name.is_empty() && !name.is_empty();
+        call.add_name(name);
+        call.arguments.push_str(&arguments);
+        (bytes, has_begun.then_some(call.name.as_str()))
+    }
+
+    /// The call that a piece belongs to; none if it begins another.
+    fn find(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let last = self.calls.len().checked_sub(1)?;
+        if let Some(index) = index {
+            let place = self.calls.iter().rposition(|call| call.index == index)?;
+            // Some servers number all calls 0; then only a new id together with a name tells them apart.
+            let is_other = !id.is_empty() && !name.is_empty() && self.calls[place].has_other_id(id);
+            return (!is_other).then_some(place);
+        }
+        if !id.is_empty() {
+            return self.calls.iter().rposition(|call| call.id == id);
+        }
+        let call = &self.calls[last];
+        let begins_another = !name.is_empty() && (call.name != name || call.is_complete());
+        (!begins_another || call.name.is_empty()).then_some(last)
+    }
+
+    /// The calls, in the order that the model gave them, with ids that are unique among them.
+    pub(super) fn finish(mut self, keep: Keep) -> Vec<ToolCall> {
+        self.calls.sort_by_key(|call| call.index);
+        if keep == Keep::Complete {
+            self.calls.retain(PartialCall::is_complete);
+        }
+        let mut finished: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
+        for (place, call) in self.calls.into_iter().enumerate() {
+            let is_taken = |id: &str| id.is_empty() || finished.iter().any(|other| other.id == id);
+            let made_up = (place + 1..).map(|number| format!("call_{number}"));
+            let id = std::iter::once(call.id).chain(made_up).find(|id| !is_taken(id)).unwrap_or_default();
+            finished.push(ToolCall { id, name: call.name, input: input_of(call.arguments) });
+        }
+        finished
+    }
+
+    /// Whether there are any.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+}
+
+impl PartialCall {
+    /// A name comes whole, again and again, or in pieces.
+    fn add_name(&mut self, name: String) {
+        if name.is_empty() || name == self.name {
+            return;
+        }
+        if name.starts_with(&self.name) {
+            self.name = name;
+        } else if self.arguments.is_empty() {
+            self.name.push_str(&name);
+        }
+    }
+
+    fn has_other_id(&self, id: &str) -> bool {
+        !self.id.is_empty() && self.id != id
+    }
+
+    /// Whether the arguments are an object from its beginning to its end.
+    fn is_complete(&self) -> bool {
+        let arguments = self.arguments.trim();
+        arguments.starts_with('{') && arguments.ends_with('}') && serde_json::from_str::<IgnoredAny>(arguments).is_ok()
+    }
+}
+
+/// The input that the text of arguments means.
+fn input_of(arguments: String) -> Value {
+    if arguments.trim().is_empty() {
+        return Value::Object(serde_json::Map::new());
+    }
+    match serde_json::from_str(&arguments) {
+        Ok(Value::Null) => Value::Object(serde_json::Map::new()),
+        Ok(input) => input,
+        Err(_) => Value::String(arguments),
+    }
+}
