@@ -8,7 +8,7 @@ mod tools;
 
 use crate::agent::{AgentSpec, Roster};
 use crate::ids::{Identity, SessionKey, Timestamp, Uid};
-use crate::limits::Limits;
+use crate::limits::{self, Limits};
 use crate::protocol::{Code, Refusal};
 use crate::routing::Catalogue;
 use crate::session::SessionView;
@@ -87,10 +87,21 @@ impl Premises<'_> {
         left.checked_sub(1)
     }
 
+    /// The turns of a task of this agent, and what to say if the agent asks for others.
+    fn turns_of(&self, agent: &AgentSpec) -> (u32, Option<String>) {
+        let (turns, warning) = self.clamp_turns(agent.max_turns.map(i64::from));
+        (turns.unwrap_or_else(|| limits::TURNS_DEFAULT.min(self.turns_cap())), warning)
+    }
+
+    /// The most turns that a task may have; a setting of 0 leaves one, because no task can end in less.
+    fn turns_cap(&self) -> u32 {
+        self.limits.max_turns.max(1)
+    }
+
     /// Turns within the allowed range, and what to say if they were not.
     fn clamp_turns(&self, turns: Option<i64>) -> (Option<u32>, Option<String>) {
         let Some(asked) = turns else { return (None, None) };
-        let most = self.limits.max_turns;
+        let most = self.turns_cap();
         let clamped = u32::try_from(asked.clamp(1, i64::from(most))).unwrap_or(most);
         let warning = (i64::from(clamped) != asked)
             .then(|| format!("max_turns {asked} was set to {clamped}; it may be 1 to {most}"));

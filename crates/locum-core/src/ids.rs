@@ -184,7 +184,7 @@ pub struct Timestamp(i64);
 
 impl Timestamp {
     /// The moment this many milliseconds after 1970.
-    pub fn from_millis(millis: i64) -> Self {
+    pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 

@@ -6,13 +6,14 @@
 pub mod event;
 pub mod outcome;
 pub mod plan;
+mod reading;
 pub mod step;
 pub mod summary;
 
 use std::sync::Arc;
 
 use crate::ids::{Seq, Timestamp};
-use crate::transcript::{Message, Prompt, Reply, ToolCall, ToolEnd, ToolOutput, ToolSpec, ToolUse};
+use crate::transcript::{Message, Repeat, Reply, Stop, ToolCall, ToolEnd, ToolOutput};
 use crate::usage::{TokenCount, Usage};
 
 pub use event::{Record, TaskEvent};
@@ -86,6 +87,12 @@ struct PendingCall {
     state: ToolState,
 }
 
+impl PendingCall {
+    fn is_open(&self) -> bool {
+        !matches!(self.state, ToolState::Ended(_))
+    }
+}
+
 #[derive(Debug, Clone)]
 enum ToolState {
     Asked,
@@ -142,6 +149,9 @@ impl Task {
         let TaskEvent::Accepted { plan, parked } = record.event else {
             return Err(Misfit { seq: record.seq, why: "it does not begin with an acceptance" });
         };
+        if record.seq != 1 {
+            return Err(Misfit { seq: record.seq, why: "its first number is not 1" });
+        }
         if plan.log_version > plan::LOG_VERSION {
             return Err(Misfit { seq: record.seq, why: "it was written by a newer version of locum" });
         }
@@ -178,7 +188,7 @@ impl Task {
                 self.phase = Phase::Ready;
             }
             TaskEvent::TurnStarted { turn, reserved } => {
-                if turn != self.spent.usage.turns + u32::from(matches!(self.phase, Phase::Ready)) {
+                if !self.may_announce(turn) {
                     return Err(misfit("the turn does not follow"));
                 }
                 self.start_turn(turn, reserved);
@@ -196,20 +206,28 @@ impl Task {
                 }
                 self.take_failure(failure, retry_in_ms, reserved);
             }
-            TaskEvent::ToolStarted { call_id, .. } => {
-                let pending = self.pending_mut(&call_id).ok_or(misfit("no such tool call"))?;
+            TaskEvent::ToolStarted { turn, call_id, repeat, .. } => {
+                let pending = self.pending_mut(turn, &call_id).ok_or(misfit("no such tool call"))?;
+                if repeat == Repeat::Unsafe && matches!(pending.state, ToolState::Started) {
+                    return Err(misfit("an unrepeatable tool call was started twice"));
+                }
                 pending.state = ToolState::Started;
             }
-            TaskEvent::ToolEnded { call_id, output, .. } => {
-                let pending = self.pending_mut(&call_id).ok_or(misfit("no such tool call"))?;
+            TaskEvent::ToolEnded { turn, call_id, output, .. } => {
+                let denied = output.end == ToolEnd::Denied;
+                let pending = self.pending_mut(turn, &call_id).ok_or(misfit("no such tool call"))?;
                 pending.state = ToolState::Ended(output);
+                self.spent.usage.tool_calls += 1;
+                self.spent.usage.denials += u32::from(denied);
                 self.close_tools();
             }
             TaskEvent::Stopped { cause, partial } => {
+                self.count_unanswered();
                 self.keep_text(partial);
                 self.phase = Phase::Stopped(cause);
             }
             TaskEvent::Ended { outcome } => {
+                self.count_unanswered();
                 self.phase = Phase::Ended(outcome);
                 // A finished task holds no transcript: whoever wants it reads the log.
                 self.conversation = Conversation::default();
@@ -223,9 +241,12 @@ impl Task {
 
     fn open(&mut self, at: Timestamp, inputs: &[HandedOn]) {
         let assignment = &self.plan.assignment;
-        let task = match (self.plan.start.hand_on, inputs) {
-            (HandOn::Previous, [previous]) => assignment.task.replace("{previous}", &previous.text),
-            (HandOn::Previous | HandOn::Blocks, _) => assignment.task.clone(),
+        // The task before it in a chain comes after those that it names itself.
+        let (task, blocks) = match (self.plan.start.hand_on, inputs) {
+            (HandOn::Previous, [blocks @ .., previous]) => {
+                (assignment.task.replace("{previous}", &previous.text), blocks)
+            }
+            (HandOn::Previous | HandOn::Blocks, blocks) => (assignment.task.clone(), blocks),
         };
         let in_prompt = assignment.system_prompt.contains("{{task}}");
         let system = if in_prompt {
@@ -234,20 +255,37 @@ impl Task {
             assignment.system_prompt.clone()
         };
         let mut said = if in_prompt { "Begin.".to_owned() } else { task.clone() };
-        if self.plan.start.hand_on == HandOn::Blocks {
-            for input in inputs {
-                said.push_str(&format!("\n\n[{} {}]\n{}", input.task_id, input.agent, input.text));
-            }
+        for input in blocks {
+            said.push_str(&format!("\n\n[{} {}]\n{}", input.task_id, input.agent, input.text));
         }
         self.clock.started = Some(at);
         let chars = system.chars().count() + said.chars().count();
         self.conversation = Conversation { system, task, messages: vec![Message::User(said)], chars, last_text: None };
     }
 
-    fn start_turn(&mut self, turn: u32, reserved: TokenCount) {
-        if let Phase::Asking { reserved: lost, .. } = self.phase {
-            self.spent.usage.add_tokens(lost);
+    /// Whether a model call may be announced: in the next turn, or again in a turn whose call was lost.
+    fn may_announce(&self, turn: u32) -> bool {
+        match self.phase {
+            Phase::Ready => turn == self.spent.usage.turns + 1,
+            Phase::Asking { .. } => turn == self.spent.usage.turns,
+            Phase::Parked(_)
+            | Phase::Tooling(_)
+            | Phase::Answered
+            | Phase::ModelGaveUp(_)
+            | Phase::Stopped(_)
+            | Phase::Ended(_) => false,
         }
+    }
+
+    /// A call whose answer will never be recorded may have been paid for: what was set aside counts as spent.
+    fn count_unanswered(&mut self) {
+        if let Phase::Asking { reserved, .. } = self.phase {
+            self.spent.usage.add_tokens(reserved);
+        }
+    }
+
+    fn start_turn(&mut self, turn: u32, reserved: TokenCount) {
+        self.count_unanswered();
         self.spent.usage.turns = turn;
         self.phase = Phase::Asking { reserved, call: CallState::Announced };
     }
@@ -258,15 +296,17 @@ impl Task {
         self.spent.failures = 0;
         self.keep_text(Some(reply.text.clone()));
         self.conversation.chars += reply.text.chars().count();
+        // What a refused reply asks for may be cut anywhere: none of it is run.
+        let refused = matches!(reply.stop, Stop::Refused(_));
         let calls = reply.tool_calls.clone();
         self.conversation.messages.push(Message::Assistant(reply));
-        if calls.is_empty() {
+        if calls.is_empty() || refused {
             self.phase = Phase::Answered;
             return;
         }
         self.spent.tool_replies += 1;
         let pending = |call: ToolCall| {
-            self.conversation.chars += call.name.len() + call.input.to_string().len();
+            self.conversation.chars += call.name.chars().count() + call.input.to_string().chars().count();
             PendingCall { call, state: ToolState::Asked }
         };
         self.phase = Phase::Tooling(calls.into_iter().map(pending).collect());
@@ -283,22 +323,24 @@ impl Task {
         };
     }
 
-    fn pending_mut(&mut self, call_id: &str) -> Option<&mut PendingCall> {
+    /// The first open call with this id; a model may give two calls the same one.
+    fn pending_mut(&mut self, turn: u32, call_id: &str) -> Option<&mut PendingCall> {
+        if turn != self.spent.usage.turns {
+            return None;
+        }
         let Phase::Tooling(pending) = &mut self.phase else { return None };
-        pending.iter_mut().find(|pending| pending.call.id == call_id && !matches!(pending.state, ToolState::Ended(_)))
+        pending.iter_mut().find(|pending| pending.call.id == call_id && pending.is_open())
     }
 
     /// Once every call is answered, the answers join the conversation in the order of the calls.
     fn close_tools(&mut self) {
         let Phase::Tooling(pending) = &self.phase else { return };
-        if !pending.iter().all(|pending| matches!(pending.state, ToolState::Ended(_))) {
+        if pending.iter().any(PendingCall::is_open) {
             return;
         }
         let Phase::Tooling(pending) = std::mem::replace(&mut self.phase, Phase::Ready) else { return };
         for PendingCall { call, state } in pending {
             let ToolState::Ended(output) = state else { continue };
-            self.spent.usage.tool_calls += 1;
-            self.spent.usage.denials += u32::from(output.end == ToolEnd::Denied);
             self.conversation.chars += output.text.chars().count();
             self.conversation.messages.push(Message::Tool { call_id: call.id, name: call.name, output });
         }
@@ -307,100 +349,6 @@ impl Task {
     fn keep_text(&mut self, text: Option<String>) {
         if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
             self.conversation.last_text = Some(text);
-        }
-    }
-}
-
-/// Reading a task.
-impl Task {
-    /// What it may use.
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
-    }
-
-    /// The number of its last event.
-    pub fn seq(&self) -> Seq {
-        self.seq
-    }
-
-    /// How it stands.
-    pub fn status(&self) -> Status {
-        match &self.phase {
-            Phase::Parked(Parked::Queued) => Status::Queued,
-            Phase::Parked(Parked::Waiting) => Status::Waiting,
-            Phase::Ready
-            | Phase::Asking { .. }
-            | Phase::Tooling(_)
-            | Phase::Answered
-            | Phase::ModelGaveUp(_)
-            | Phase::Stopped(_) => Status::Running,
-            Phase::Ended(outcome) => outcome.status(),
-        }
-    }
-
-    /// How it ended.
-    pub fn outcome(&self) -> Option<&Outcome> {
-        match &self.phase {
-            Phase::Ended(outcome) => Some(outcome),
-            _ => None,
-        }
-    }
-
-    /// What it used.
-    pub fn usage(&self) -> &Usage {
-        &self.spent.usage
-    }
-
-    /// Failed model calls since the last answer.
-    pub fn failures(&self) -> u32 {
-        self.spent.failures
-    }
-
-    /// When its first turn could begin.
-    pub fn started_at(&self) -> Option<Timestamp> {
-        self.clock.started
-    }
-
-    /// What the model said last.
-    pub fn last_text(&self) -> Option<&str> {
-        self.conversation.last_text.as_deref()
-    }
-
-    /// The messages so far.
-    pub fn messages(&self) -> &[Message] {
-        &self.conversation.messages
-    }
-
-    /// Tokens of the next request, estimated.
-    fn request_tokens(&self) -> u64 {
-        crate::usage::tokens_of_chars(self.conversation.chars) as u64
-    }
-
-    /// The request for the turn that was announced.
-    pub fn prompt<'a>(&'a self, tools: &'a Arc<[ToolSpec]>) -> Prompt<'a> {
-        let last = self.is_last_turn();
-        Prompt {
-            agent: &self.plan.agent.name,
-            task: &self.conversation.task,
-            model: &self.plan.model.id,
-            system: &self.conversation.system,
-            messages: &self.conversation.messages,
-            notice: last.then_some(LAST_TURN_NOTICE),
-            tools,
-            tool_use: if last { ToolUse::Forbidden } else { ToolUse::Allowed },
-            max_output_tokens: self.output_tokens_left(),
-            temperature: self.plan.agent.sampling.temperature,
-            call: self.spent.calls,
-        }
-    }
-
-    fn output_tokens_left(&self) -> Option<u64> {
-        let own = self.plan.agent.sampling.max_tokens;
-        let budget = self.plan.bounds.budget.max_output_tokens;
-        let left = budget.map(|budget| budget.saturating_sub(self.spent.usage.output_tokens));
-        match (own, left) {
-            (Some(own), Some(left)) => Some(own.min(left)),
-            (own, left) => own.or(left),
         }
     }
 }

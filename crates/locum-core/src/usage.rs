@@ -72,7 +72,7 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
     /// Model calls.
     pub turns: u32,
-    /// Tool calls that were run.
+    /// Tool calls that were answered, denied ones included.
     pub tool_calls: u32,
     /// Tool calls that were denied.
     pub denials: u32,

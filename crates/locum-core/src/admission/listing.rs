@@ -1,7 +1,6 @@
 //! Who can be asked.
 
 use crate::admission::{Premises, tools};
-use crate::limits;
 use crate::protocol::FaceDefaults;
 use crate::protocol::response::{AgentLine, Agents};
 use crate::routing;
@@ -13,13 +12,12 @@ pub fn list_agents(premises: &Premises<'_>, face: &FaceDefaults, view: &SessionV
     let line = |agent: &std::sync::Arc<crate::agent::AgentSpec>| {
         let model = routing::choose(None, agent.model.as_deref(), premises.catalogue);
         let defined = view.defined.iter().any(|defined| defined.name == agent.name);
-        let turns = premises.clamp_turns(agent.max_turns.map(i64::from)).0;
         AgentLine {
             name: agent.name.clone(),
             description: agent.description.clone(),
             model: model
                 .map_or_else(|_| premises.catalogue.session.name.to_string(), |choice| choice.receipt.effective),
-            max_turns: turns.unwrap_or_else(|| limits::TURNS_DEFAULT.min(premises.limits.max_turns)),
+            max_turns: premises.turns_of(agent).0,
             tools: tools::grant(agent, face.tools, premises, depth_left).receipt.effective,
             source: agent.source.as_str().to_owned(),
             version: defined.then_some(agent.version),

@@ -1,5 +1,7 @@
 //! Starting tasks. One or many go through the same checks in the same order, and each gets a plan or a refusal.
 
+use std::collections::BTreeMap;
+
 use crate::admission::{Caller, Premises, agent_not_found, prompt, tools};
 use crate::agent::roster::Found;
 use crate::agent::{AgentSpec, Isolation, Roster};
@@ -8,8 +10,9 @@ use crate::limits;
 use crate::protocol::request::CallerKind;
 use crate::protocol::{Code, FaceDefaults, Refusal, SpawnEntry};
 use crate::routing::{self, Choice};
-use crate::session::{Acceptance, IdempotentTask, SessionView};
+use crate::session::{Acceptance, IdempotentTask, KnownTask, SessionView};
 use crate::task::event::Parked;
+use crate::task::outcome::Status;
 use crate::task::plan::{
     AgentReceipt, Among, Assignment, Bounds, Grants, HandOn, LOG_VERSION, Lineage, Plan, Receipt, StartRule,
 };
@@ -56,6 +59,7 @@ pub fn admit(
         roster: premises.roster_of(view),
         next_task: view.next_task,
         running: view.running,
+        idempotent: view.idempotent.clone(),
         admitted: Vec::with_capacity(orders.len()),
     };
     orders.iter().map(|order| desk.judge(order)).collect()
@@ -68,6 +72,8 @@ struct Admission<'a> {
     roster: Roster,
     next_task: u32,
     running: u32,
+    /// The tasks under idempotency keys, those of this request included.
+    idempotent: BTreeMap<String, IdempotentTask>,
     /// The ids of the orders so far; none for a refused one.
     admitted: Vec<Option<TaskId>>,
 }
@@ -79,6 +85,7 @@ impl Admission<'_> {
             Ok(Admitted::New(acceptance)) => {
                 self.next_task += 1;
                 self.running += u32::from(acceptance.parked.is_none());
+                self.idempotent.extend(idempotent_task(acceptance));
                 Some(acceptance.plan.task_id)
             }
             Ok(Admitted::Same(task)) => Some(task.task_id),
@@ -114,7 +121,7 @@ impl Admission<'_> {
     }
 
     fn same_request(&self, entry: &SpawnEntry, fingerprint: u64) -> Result<Option<IdempotentTask>, Refusal> {
-        let Some(same) = entry.idempotency_key.as_ref().and_then(|key| self.view.idempotent.get(key)) else {
+        let Some(same) = entry.idempotency_key.as_ref().and_then(|key| self.idempotent.get(key)) else {
             return Ok(None);
         };
         if same.fingerprint == fingerprint {
@@ -141,7 +148,10 @@ impl Admission<'_> {
         }
         if let Some(after) = order.after {
             let previous = self.admitted.get(after).copied().flatten();
-            depends_on.push(previous.ok_or_else(|| Refusal::invalid("the step before it was refused"))?);
+            let previous = previous.ok_or_else(|| Refusal::invalid("the step before it was refused"))?;
+            // Its result is handed on once, in the place of `{previous}`: it comes last.
+            depends_on.retain(|id| *id != previous);
+            depends_on.push(previous);
         }
         Ok(depends_on)
     }
@@ -150,7 +160,7 @@ impl Admission<'_> {
     fn place(&self, order: &Order, depends_on: &[TaskId]) -> Result<Option<Parked>, Refusal> {
         let limits = self.premises.limits;
         let spawned = match self.face.caller {
-            CallerKind::Model => self.view.spawned + (self.next_task - self.view.next_task),
+            CallerKind::Model => self.view.spawned.saturating_add(self.next_task - self.view.next_task),
             CallerKind::Person => 0,
         };
         if spawned >= limits.max_spawns {
@@ -174,8 +184,7 @@ impl Admission<'_> {
         let agent = &found.agent;
         let entry = &order.entry;
         let premises = self.premises;
-        let (turns, clamped) = premises.clamp_turns(agent.max_turns.map(i64::from));
-        let max_turns = turns.unwrap_or_else(|| limits::TURNS_DEFAULT.min(premises.limits.max_turns));
+        let (max_turns, clamped) = premises.turns_of(agent);
         let system_prompt = prompt::assemble(&agent.prompt, max_turns);
         let budget = budget_of(entry, agent);
         check_budget(&budget, &system_prompt, &entry.task)?;
@@ -217,6 +226,19 @@ impl Admission<'_> {
             warnings: clamped.into_iter().chain(warning).collect(),
         })
     }
+}
+
+/// What another order of the same request finds under the key of this one.
+fn idempotent_task(acceptance: &Acceptance) -> Option<(String, IdempotentTask)> {
+    let (key, fingerprint) = acceptance.idempotency.clone()?;
+    let plan = &acceptance.plan;
+    let status = match acceptance.parked {
+        None => Status::Running,
+        Some(Parked::Queued) => Status::Queued,
+        Some(Parked::Waiting) => Status::Waiting,
+    };
+    let known = KnownTask { uid: plan.uid.clone(), agent: plan.agent.name.clone(), status, collected: false };
+    Some((key, IdempotentTask { fingerprint, task_id: plan.task_id, known }))
 }
 
 fn agent_receipt(requested: &str, found: &Found) -> AgentReceipt {

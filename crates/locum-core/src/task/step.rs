@@ -42,7 +42,7 @@ impl Task {
             Phase::Parked(_) => Step::Park,
             Phase::Ready => self.begin_turn(),
             Phase::Asking { call: CallState::Announced, .. } => Step::CallModel { turn: self.spent.usage.turns },
-            Phase::Asking { call: CallState::Lost, .. } => self.announce(self.spent.usage.turns),
+            Phase::Asking { call: CallState::Lost, reserved } => self.announce(self.spent.usage.turns, *reserved),
             Phase::Tooling(pending) => self.answer_calls(pending),
             Phase::Answered => self.judge_answer(),
             Phase::ModelGaveUp(failure) => self.fail(&Failure::Model(failure.message.clone())),
@@ -67,20 +67,20 @@ impl Task {
         if used >= self.plan.bounds.max_turns {
             return self.fail(&Failure::MaxTurns);
         }
-        self.announce(self.spent.usage.turns + 1)
+        self.announce(self.spent.usage.turns + 1, TokenCount::default())
     }
 
-    /// Announces a turn, unless the budget does not cover it.
-    fn announce(&self, turn: u32) -> Step {
+    /// Announces a turn, unless the budget does not cover it beside what a lost call of the same turn may have spent.
+    fn announce(&self, turn: u32, lost: TokenCount) -> Step {
         let budget = &self.plan.bounds.budget;
         let reserved = TokenCount { input: self.request_tokens(), ..TokenCount::default() };
         if let Some(limit) = budget.max_input_tokens
-            && self.spent.usage.input_total().saturating_add(reserved.input) > limit
+            && self.spent.usage.input_total().saturating_add(lost.input_total()).saturating_add(reserved.input) > limit
         {
             return self.fail(&Failure::Budget { what: "input tokens", limit: limit.to_string() });
         }
         if let Some(limit) = budget.max_output_tokens
-            && self.spent.usage.output_tokens >= limit
+            && self.spent.usage.output_tokens.saturating_add(lost.output) >= limit
         {
             return self.fail(&Failure::Budget { what: "output tokens", limit: limit.to_string() });
         }
@@ -93,29 +93,34 @@ impl Task {
             // It was told that it may call no tools.
             return self.fail(&Failure::MaxTurns);
         }
-        let open = |pending: &&PendingCall| !matches!(pending.state, ToolState::Ended(_));
-        let Some(first) = pending.iter().find(open) else { return self.begin_turn() };
-        let place = pending.iter().position(|pending| open(&pending)).unwrap_or_default();
+        let Some(place) = pending.iter().position(PendingCall::is_open) else { return self.begin_turn() };
+        let first = &pending[place];
         if let Some(output) = self.answer_without_running(first, place) {
             let call_id = first.call.id.clone();
             return Step::Record(TaskEvent::ToolEnded { turn, call_id, output, duration_ms: 0 });
         }
         let repeat = self.repeat_of(&first.call.name);
-        let runs_with_first = |pending: &&PendingCall| {
-            repeat == Repeat::Safe
-                && self.repeat_of(&pending.call.name) == Repeat::Safe
-                && self.answer_without_running(pending, 0).is_none()
-        };
         let calls = match repeat {
             Repeat::Unsafe => vec![first.call.clone()],
-            Repeat::Safe => pending[place..]
-                .iter()
-                .take(limits::TOOL_CALLS_PER_REPLY_MAX - place)
-                .take_while(runs_with_first)
-                .map(|pending| pending.call.clone())
-                .collect(),
+            Repeat::Safe => self.run_together(&pending[place..limits::TOOL_CALLS_PER_REPLY_MAX.min(pending.len())]),
         };
         Step::CallTools { turn, calls, repeat }
+    }
+
+    /// The open calls that may run at once: each repeatable, up to the first that is not. No two have the same id,
+    /// because the end of a call names nothing else.
+    fn run_together(&self, pending: &[PendingCall]) -> Vec<ToolCall> {
+        let mut calls: Vec<ToolCall> = Vec::new();
+        for pending in pending.iter().filter(|pending| pending.is_open()) {
+            let runs = self.repeat_of(&pending.call.name) == Repeat::Safe
+                && self.answer_without_running(pending, 0).is_none()
+                && calls.iter().all(|call| call.id != pending.call.id);
+            if !runs {
+                break;
+            }
+            calls.push(pending.call.clone());
+        }
+        calls
     }
 
     /// The answer to a call that is not, or not again, run.

@@ -4,7 +4,7 @@ use crate::ids::{AgentName, Seq, TaskId, Timestamp, Uid};
 use crate::task::event::Parked;
 use crate::task::outcome::{Reason, Status};
 use crate::task::plan::{Among, StartRule};
-use crate::task::{Phase, Task, ToolState};
+use crate::task::{Phase, Task};
 use crate::usage::Usage;
 
 /// A task on one line. Stores keep it beside the log and never compute it themselves.
@@ -97,7 +97,7 @@ impl Task {
             }
             Phase::Asking { .. } => Some(format!("turn {turn}: asking the model")),
             Phase::Tooling(pending) => {
-                let open = pending.iter().find(|pending| !matches!(pending.state, ToolState::Ended(_)));
+                let open = pending.iter().find(|pending| pending.is_open());
                 open.map(|open| format!("turn {turn}: {}", open.call.name))
             }
             Phase::ModelGaveUp(_) | Phase::Stopped(_) => Some("ending".to_owned()),

@@ -1,0 +1,102 @@
+//! Reading a task: how it stands, and what it asks the model in the turn that was announced.
+
+use std::sync::Arc;
+
+use super::event::Parked;
+use super::{LAST_TURN_NOTICE, Outcome, Phase, Plan, Status, Task};
+use crate::ids::{Seq, Timestamp};
+use crate::transcript::{Message, Prompt, ToolSpec, ToolUse};
+use crate::usage::Usage;
+
+impl Task {
+    /// What it may use.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// The number of its last event.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> Status {
+        match &self.phase {
+            Phase::Parked(Parked::Queued) => Status::Queued,
+            Phase::Parked(Parked::Waiting) => Status::Waiting,
+            Phase::Ready
+            | Phase::Asking { .. }
+            | Phase::Tooling(_)
+            | Phase::Answered
+            | Phase::ModelGaveUp(_)
+            | Phase::Stopped(_) => Status::Running,
+            Phase::Ended(outcome) => outcome.status(),
+        }
+    }
+
+    /// How it ended.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.phase {
+            Phase::Ended(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// What it used.
+    pub fn usage(&self) -> &Usage {
+        &self.spent.usage
+    }
+
+    /// Failed model calls since the last answer.
+    pub fn failures(&self) -> u32 {
+        self.spent.failures
+    }
+
+    /// When its first turn could begin.
+    pub fn started_at(&self) -> Option<Timestamp> {
+        self.clock.started
+    }
+
+    /// What the model said last.
+    pub fn last_text(&self) -> Option<&str> {
+        self.conversation.last_text.as_deref()
+    }
+
+    /// The messages so far.
+    pub fn messages(&self) -> &[Message] {
+        &self.conversation.messages
+    }
+
+    /// Tokens of the next request, estimated.
+    pub(super) fn request_tokens(&self) -> u64 {
+        crate::usage::tokens_of_chars(self.conversation.chars) as u64
+    }
+
+    /// The request for the turn that was announced.
+    pub fn prompt<'a>(&'a self, tools: &'a Arc<[ToolSpec]>) -> Prompt<'a> {
+        let last = self.is_last_turn();
+        Prompt {
+            agent: &self.plan.agent.name,
+            task: &self.conversation.task,
+            model: &self.plan.model.id,
+            system: &self.conversation.system,
+            messages: &self.conversation.messages,
+            notice: last.then_some(LAST_TURN_NOTICE),
+            tools,
+            tool_use: if last { ToolUse::Forbidden } else { ToolUse::Allowed },
+            max_output_tokens: self.output_tokens_left(),
+            temperature: self.plan.agent.sampling.temperature,
+            call: self.spent.calls,
+        }
+    }
+
+    fn output_tokens_left(&self) -> Option<u64> {
+        let own = self.plan.agent.sampling.max_tokens;
+        let budget = self.plan.bounds.budget.max_output_tokens;
+        let left = budget.map(|budget| budget.saturating_sub(self.spent.usage.output_tokens));
+        match (own, left) {
+            (Some(own), Some(left)) => Some(own.min(left)),
+            (own, left) => own.or(left),
+        }
+    }
+}
