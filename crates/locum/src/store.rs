@@ -7,6 +7,9 @@
 pub mod memory;
 pub mod sqlite;
 
+mod notice;
+mod settling;
+
 #[cfg(test)]
 mod conformance;
 
@@ -14,8 +17,8 @@ use futures_util::future::BoxFuture;
 use locum_core::ids::{Seq, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::protocol::Refusal;
 use locum_core::session::{Lookup, SessionChange, SessionView};
-use locum_core::task::summary::{Standing, TaskSummary};
 use locum_core::task::Record;
+use locum_core::task::summary::{Standing, TaskSummary};
 use tokio::sync::watch;
 
 /// Everything a store does.
@@ -32,7 +35,7 @@ pub type Decision = Box<dyn FnOnce(&SessionView) -> Result<Vec<SessionChange>, R
 pub trait Sessions: Send + Sync {
     /// Loads what `lookup` names, lets `decision` judge it and writes its changes, all in one transaction. A session
     /// that does not exist is empty, and is made by the first change. Accepted tasks are held by `holder` from the
-    /// start (epoch 1), if there is one.
+    /// start (epoch 1), if there is one. Once it was polled, the decision may take effect though the future is dropped.
     fn decide(
         &self,
         session: &SessionKey,
@@ -48,10 +51,12 @@ pub trait Sessions: Send + Sync {
 /// The logs of tasks.
 pub trait Logs: Send + Sync {
     /// Appends to a task's log if the lease is still good and the first record follows the log's last. The records
-    /// are durable when this answers. Parked tasks that may start after it are released in the same transaction.
-    fn append(&self, lease: &Lease, records: Vec<Record>, standing: Standing) -> BoxFuture<'_, Result<Appended, Error>>;
+    /// are durable when this answers. Parked tasks that may start after it are released in the same transaction. Once
+    /// it was polled, the records may be written though the future is dropped.
+    fn append(&self, lease: &Lease, records: Vec<Record>, standing: Standing)
+    -> BoxFuture<'_, Result<Appended, Error>>;
 
-    /// The records after `after`, at most `most` of them.
+    /// The records after `after`, at most `most` of them. May be dropped at any time.
     fn records(&self, uid: &Uid, after: Seq, most: usize) -> BoxFuture<'_, Result<Vec<Record>, Error>>;
 }
 
@@ -64,19 +69,23 @@ pub trait Leases: Send + Sync {
     fn owners(&self) -> BoxFuture<'_, Result<Vec<OwnerRow>, Error>>;
 
     /// Takes an unfinished task that nobody, or one of the `dead`, holds; the epoch grows, so the old holder can no
-    /// longer append. None if somebody else holds it or it has ended. Who holds it already gets the same lease.
+    /// longer append. None if somebody else holds it or it has ended. Who holds it already gets the same lease, so a
+    /// claim whose future was dropped can be made again.
     fn claim(&self, uid: &Uid, owner: OwnerId, dead: Vec<OwnerId>) -> BoxFuture<'_, Result<Option<Lease>, Error>>;
 
-    /// Gives a task back, for anybody to claim.
+    /// Gives a task back, for anybody to claim. A lease that is no longer good leaves nothing to give back, and that
+    /// is no error.
     fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), Error>>;
 }
 
 /// Commands to whoever holds a task.
 pub trait Inbox: Send + Sync {
-    /// Leaves a command for the holder of a task.
+    /// Leaves a command for the holder of a task, or for whoever will hold it. A task that has ended takes none, and
+    /// that is no error: its end may have been a moment ago.
     fn send(&self, uid: &Uid, command: Command) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Takes the commands for all tasks that this owner holds.
+    /// Takes the commands for all tasks that this owner holds, oldest first. Wait for the answer: what was taken by a
+    /// future that was dropped is lost.
     fn drain(&self, owner: OwnerId) -> BoxFuture<'_, Result<Vec<(Uid, Command)>, Error>>;
 }
 
@@ -92,7 +101,8 @@ pub enum Command {
 pub struct Decided {
     /// The tasks that were accepted, as they stand after it, in the order of the changes.
     pub accepted: Vec<TaskRow>,
-    /// Tasks that were parked and have started, or have ended because of a dependency, through it.
+    /// Tasks that were parked and have started, or have ended because of a dependency, through it; those among
+    /// `accepted` are named here too.
     pub moved: Vec<Uid>,
 }
 
@@ -127,7 +137,7 @@ pub struct TaskRow {
     pub summary: TaskSummary,
     /// Whether it was collected.
     pub collected: bool,
-    /// Who works on it.
+    /// Who works on it; nobody once it has ended.
     pub owner: Option<OwnerId>,
 }
 

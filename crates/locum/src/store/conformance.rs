@@ -1,1 +1,83 @@
-//! Being written.
+//! What every store must do, as cases that are run against each of them.
+
+pub(super) mod fixture;
+
+mod inbox;
+mod leases;
+mod logs;
+mod parked;
+mod sessions;
+
+/// Makes each case a test of each store.
+macro_rules! cases {
+    ($($group:ident: $($case:ident),* $(,)?;)*) => {
+        mod memory {
+            $($(
+                #[tokio::test]
+                async fn $case() {
+                    super::$group::$case(&crate::store::memory::MemoryStore::new()).await;
+                }
+            )*)*
+        }
+
+        mod sqlite {
+            $($(
+                #[tokio::test]
+                async fn $case() {
+                    let directory = tempfile::tempdir().unwrap();
+                    let path = directory.path().join("store.db");
+                    super::$group::$case(&crate::store::sqlite::SqliteStore::open(&path).unwrap()).await;
+                }
+            )*)*
+        }
+    };
+}
+
+cases! {
+    sessions:
+        ids_are_consecutive_and_not_consumed_by_refusals,
+        sessions_and_projects_are_apart,
+        accepted_tasks_are_rows_with_a_log,
+        a_view_counts_what_runs_and_what_was_ever_accepted,
+        agents_are_defined_and_redefined,
+        looking_changes_nothing,
+        a_decision_takes_effect_whole_or_not_at_all,
+        a_panicking_decision_leaves_the_store_usable,
+        idempotency_keys_find_their_task,
+        the_shared_context_counts_versions_over_removals,
+        the_shared_context_lists_live_keys_with_sizes,
+        collected_tasks_leave_the_list,
+        queries_find_what_they_name_oldest_first,
+        every_character_survives;
+    logs:
+        appends_continue_the_log,
+        an_append_needs_the_lease_and_the_next_number,
+        nothing_follows_the_end,
+        contradicting_records_are_refused,
+        an_empty_append_does_nothing,
+        records_are_read_page_by_page,
+        large_events_survive,
+        standings_are_kept_beside_the_log;
+    parked:
+        a_queued_task_starts_at_once_where_there_is_room,
+        queued_tasks_start_in_order_as_places_free_up,
+        places_of_a_group_are_counted_within_it,
+        a_chain_hands_on_each_result,
+        results_of_dependencies_become_blocks,
+        a_failed_dependency_fails_a_whole_chain,
+        a_cancelled_dependency_fails_what_waits_for_it,
+        a_dependency_that_ended_before_counts;
+    leases:
+        a_free_task_is_claimed_once,
+        a_dead_owners_task_is_taken_over,
+        a_holder_from_admission_has_the_first_epoch,
+        a_released_task_is_free,
+        a_task_that_ended_cannot_be_claimed,
+        owners_are_those_that_hold_something,
+        ids_of_owners_use_all_bits;
+    inbox:
+        commands_reach_the_holder_once,
+        commands_wait_for_a_holder,
+        commands_to_ended_tasks_are_dropped,
+        changes_are_told_and_events_are_not;
+}

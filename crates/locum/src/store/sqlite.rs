@@ -1,1 +1,158 @@
-//! Being written.
+//! A store in one SQLite file, shared by all processes of a user. All SQL of the project is below this module.
+//!
+//! One thread writes and commits together whatever is waiting for it; one thread reads. Work goes to them as
+//! functions over a connection, and this file says which function goes where.
+
+mod failure;
+mod leases;
+mod logs;
+mod reader;
+mod rows;
+mod schema;
+mod sessions;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use locum_core::ids::{Seq, SessionKey, Timestamp, Uid};
+use locum_core::session::Lookup;
+use locum_core::task::Record;
+use locum_core::task::summary::Standing;
+use tokio::sync::watch;
+
+use self::logs::Append;
+use self::reader::Reader;
+use self::rows::EventRow;
+use self::writer::Writer;
+use super::notice::Notice;
+use super::{
+    Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
+    Sessions, Store, TaskQuery, TaskRow,
+};
+
+/// Keeps tasks and sessions in a SQLite database.
+#[derive(Debug)]
+pub struct SqliteStore {
+    // Dropped first: the last connection that closes empties the write-ahead log, and this one cannot write.
+    reader: Reader,
+    writer: Writer,
+    changes: Arc<watch::Sender<u64>>,
+}
+
+impl SqliteStore {
+    /// Opens the database in this file, and makes it if it does not exist, for its user alone. Several processes may
+    /// have it open at once; a database that a newer version has written is refused.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let writer = schema::open_writer(path)?;
+        let reader = schema::open_reader(path)?;
+        let changes = Arc::new(watch::Sender::new(0));
+        let writer = Writer::start(writer, Arc::clone(&changes))?;
+        Ok(Self { reader: Reader::start(reader)?, writer, changes })
+    }
+
+    /// How many transactions this handle has committed: many writes share one.
+    pub fn commits(&self) -> u64 {
+        self.writer.commits()
+    }
+}
+
+impl Store for SqliteStore {
+    fn changes(&self) -> watch::Receiver<u64> {
+        let receiver = self.changes.subscribe();
+        self.writer.watched();
+        receiver
+    }
+}
+
+impl Sessions for SqliteStore {
+    fn decide(
+        &self,
+        session: &SessionKey,
+        lookup: Lookup,
+        holder: Option<OwnerId>,
+        decision: Decision,
+    ) -> BoxFuture<'_, Result<Decided, DecideError>> {
+        let session = session.clone();
+        let work = self.writer.write(move |connection| {
+            let decided = sessions::decide(connection, &session, &lookup, holder, decision)?;
+            let notice = Notice::when(decided.as_ref().is_ok_and(|decided| !decided.accepted.is_empty()));
+            Ok((decided, notice))
+        });
+        Box::pin(async move { Ok(work.await??) })
+    }
+
+    fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>> {
+        Box::pin(self.reader.read(move |connection| sessions::tasks(connection, &query)))
+    }
+}
+
+impl Logs for SqliteStore {
+    fn append(
+        &self,
+        lease: &Lease,
+        records: Vec<Record>,
+        standing: Standing,
+    ) -> BoxFuture<'_, Result<Appended, Error>> {
+        let append = Append::encode(lease, &records, standing);
+        Box::pin(async move {
+            let Some(append) = append? else { return Ok(Appended::default()) };
+            let notice = Notice::when(append.ends());
+            self.writer.write(move |connection| Ok((append.write(connection)?, notice))).await
+        })
+    }
+
+    fn records(&self, uid: &Uid, after: Seq, most: usize) -> BoxFuture<'_, Result<Vec<Record>, Error>> {
+        let uid = uid.clone();
+        let events = self.reader.read(move |connection| logs::events(connection, &uid, after, most));
+        Box::pin(async move { events.await?.iter().map(EventRow::decode).collect() })
+    }
+}
+
+impl Leases for SqliteStore {
+    fn beat(&self, owner: &Owner, now: Timestamp) -> BoxFuture<'_, Result<(), Error>> {
+        let owner = owner.clone();
+        Box::pin(self.writer.write(move |connection| Ok((leases::beat(connection, &owner, now)?, Notice::None))))
+    }
+
+    fn owners(&self) -> BoxFuture<'_, Result<Vec<OwnerRow>, Error>> {
+        Box::pin(self.reader.read(leases::owners))
+    }
+
+    fn claim(&self, uid: &Uid, owner: OwnerId, dead: Vec<OwnerId>) -> BoxFuture<'_, Result<Option<Lease>, Error>> {
+        let uid = uid.clone();
+        Box::pin(self.writer.write(move |connection| Ok((leases::claim(connection, uid, owner, &dead)?, Notice::None))))
+    }
+
+    fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), Error>> {
+        let lease = lease.clone();
+        Box::pin(self.writer.write(move |connection| {
+            let released = leases::release(connection, &lease)?;
+            Ok(((), Notice::when(released)))
+        }))
+    }
+}
+
+impl Inbox for SqliteStore {
+    fn send(&self, uid: &Uid, command: Command) -> BoxFuture<'_, Result<(), Error>> {
+        let uid = uid.clone();
+        Box::pin(self.writer.write(move |connection| {
+            let sent = leases::send(connection, &uid, command)?;
+            Ok(((), Notice::when(sent)))
+        }))
+    }
+
+    fn drain(&self, owner: OwnerId) -> BoxFuture<'_, Result<Vec<(Uid, Command)>, Error>> {
+        Box::pin(async move {
+            // Mostly there is nothing to take, and looking costs no turn at writing.
+            if self.reader.read(move |connection| leases::commands(connection, owner)).await?.is_empty() {
+                return Ok(Vec::new());
+            }
+            self.writer.write(move |connection| Ok((leases::drain(connection, owner)?, Notice::None))).await
+        })
+    }
+}

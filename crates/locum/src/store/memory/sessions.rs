@@ -1,0 +1,169 @@
+//! What a decision sees of a session in memory, and how its changes are made: all of them, or none.
+
+use locum_core::ids::{SessionKey, TaskId};
+use locum_core::protocol::response::{Entry, KeyLine};
+use locum_core::session::{
+    Acceptance, ContextLookup, ContextView, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView,
+};
+use locum_core::task::outcome::Status;
+use locum_core::task::{Record, Task, TaskEvent};
+use locum_core::usage::estimate_tokens;
+
+use super::tables::{ContextSlot, SessionTable, Tables, TaskEntry};
+use crate::store::{Decided, Error, OwnerId, TaskRow, settling};
+
+impl Tables {
+    /// What a decision asked to see.
+    pub(super) fn view(&self, key: &SessionKey, lookup: &Lookup) -> SessionView {
+        let empty = SessionTable::default();
+        let session = self.sessions.get(key).unwrap_or(&empty);
+        let running = session.tasks.values().filter_map(|uid| self.tasks.get(uid));
+        let running = running.filter(|entry| entry.row.summary.standing.status == Status::Running).count();
+        let known = |id: &TaskId| Some((*id, self.known(session, *id)?));
+        let idempotent = |key: &String| {
+            let (fingerprint, task_id) = *session.idempotency.get(key)?;
+            Some((key.clone(), IdempotentTask { fingerprint, task_id, known: self.known(session, task_id)? }))
+        };
+        SessionView {
+            archived: false,
+            next_task: session.next_task,
+            running: u32::try_from(running).unwrap_or(u32::MAX),
+            spawned: session.spawned,
+            defined: if lookup.agents { session.agents.values().cloned().collect() } else { Vec::new() },
+            tasks: lookup.tasks.iter().filter_map(known).collect(),
+            idempotent: lookup.idempotency_keys.iter().filter_map(idempotent).collect(),
+            context: session.context_view(&lookup.context),
+        }
+    }
+
+    fn known(&self, session: &SessionTable, id: TaskId) -> Option<KnownTask> {
+        let row = &self.tasks.get(session.tasks.get(&id)?)?.row;
+        Some(KnownTask {
+            uid: row.summary.uid.clone(),
+            agent: row.summary.agent.clone(),
+            status: row.summary.standing.status,
+            collected: row.collected,
+        })
+    }
+
+    /// Makes the changes of a decision and settles what they accepted.
+    pub(super) fn change(
+        &mut self,
+        key: &SessionKey,
+        changes: Vec<SessionChange>,
+        holder: Option<OwnerId>,
+    ) -> Result<Decided, Error> {
+        self.check(key, &changes)?;
+        let mut accepted = Vec::new();
+        let mut at = None;
+        for change in changes {
+            match change {
+                SessionChange::Accept(acceptance) => {
+                    accepted.push(acceptance.plan.uid.clone());
+                    at = Some(acceptance.plan.created_at);
+                    self.accept(*acceptance, holder)?;
+                }
+                SessionChange::Collect { task_id, at: _ } => self.collect(key, task_id),
+                SessionChange::Define(agent) => {
+                    self.session(key).agents.insert(agent.name.clone(), *agent);
+                }
+                SessionChange::PutContext(entry) => {
+                    self.session(key).context.insert(entry.key.clone(), ContextSlot::Live(entry));
+                }
+                SessionChange::RemoveContext { key: name } => {
+                    if let Some(slot) = self.session(key).context.get_mut(&name) {
+                        *slot = ContextSlot::Removed { version: slot.version() };
+                    }
+                }
+            }
+        }
+        let moved = match at {
+            Some(at) => settling::settle(&mut self.shelf(key), at)?,
+            None => Vec::new(),
+        };
+        let accepted = accepted.iter().filter_map(|uid| self.tasks.get(uid)).map(|entry| entry.row.clone()).collect();
+        Ok(Decided { accepted, moved })
+    }
+
+    /// Looks at everything that can be wrong with changes before the first of them is made.
+    fn check(&self, key: &SessionKey, changes: &[SessionChange]) -> Result<(), Error> {
+        let session = self.sessions.get(key);
+        let mut next_task = session.map_or(1, |session| session.next_task);
+        for change in changes {
+            match change {
+                SessionChange::Accept(acceptance) => {
+                    let plan = &acceptance.plan;
+                    let taken = self.tasks.contains_key(&plan.uid) || plan.task_id.number() < next_task;
+                    if taken || plan.session != *key {
+                        return Err(Error::Corrupt(format!("{} was accepted under an id that is taken", plan.task_id)));
+                    }
+                    next_task = plan.task_id.number() + 1;
+                }
+                SessionChange::Collect { task_id, .. } => {
+                    session.and_then(|session| session.tasks.get(task_id)).ok_or(Error::NotFound)?;
+                }
+                SessionChange::Define(_) | SessionChange::PutContext(_) | SessionChange::RemoveContext { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn session(&mut self, key: &SessionKey) -> &mut SessionTable {
+        self.sessions.entry(key.clone()).or_default()
+    }
+
+    fn accept(&mut self, acceptance: Acceptance, holder: Option<OwnerId>) -> Result<(), Error> {
+        let Acceptance { plan, parked, idempotency } = acceptance;
+        let (uid, task_id, key) = (plan.uid.clone(), plan.task_id, plan.session.clone());
+        let record =
+            Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan: Box::new(plan), parked } };
+        let summary = Task::accepted(record.clone())?.summary();
+        let session = self.session(&key);
+        session.next_task = task_id.number() + 1;
+        session.spawned += 1;
+        session.tasks.insert(task_id, uid.clone());
+        if let Some((key, fingerprint)) = idempotency {
+            session.idempotency.entry(key).or_insert((fingerprint, task_id));
+        }
+        let row = TaskRow { session: key, summary, collected: false, owner: holder };
+        let entry = TaskEntry { age: self.tasks.len(), row, epoch: u64::from(holder.is_some()), records: vec![record] };
+        self.tasks.insert(uid, entry);
+        Ok(())
+    }
+
+    fn collect(&mut self, key: &SessionKey, task_id: TaskId) {
+        let uid = self.sessions.get(key).and_then(|session| session.tasks.get(&task_id));
+        if let Some(entry) = uid.and_then(|uid| self.tasks.get_mut(uid)) {
+            entry.row.collected = true;
+        }
+    }
+}
+
+impl SessionTable {
+    fn context_view(&self, lookup: &ContextLookup) -> ContextView {
+        let live = || self.context.values().filter_map(ContextSlot::live);
+        let total = || live().map(|entry| estimate_tokens(&entry.value)).sum();
+        match lookup {
+            ContextLookup::None => ContextView::default(),
+            ContextLookup::Key(key) => {
+                let slot = self.context.get(key);
+                ContextView {
+                    entry: slot.and_then(ContextSlot::live).cloned(),
+                    last_version: slot.map_or(0, ContextSlot::version),
+                    total_tokens: total(),
+                    keys: Vec::new(),
+                }
+            }
+            ContextLookup::Keys => {
+                let line = |entry: &Entry| KeyLine {
+                    key: entry.key.clone(),
+                    written_by: entry.written_by.clone(),
+                    written_at: entry.written_at,
+                    version: entry.version,
+                    value_size_tokens: estimate_tokens(&entry.value),
+                };
+                ContextView { entry: None, last_version: 0, total_tokens: total(), keys: live().map(line).collect() }
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What the memory store holds under its lock, and how tasks are found in it.
+
+use std::collections::BTreeMap;
+
+use locum_core::agent::AgentSpec;
+use locum_core::ids::{AgentName, SessionKey, TaskId, Uid};
+use locum_core::protocol::response::Entry;
+use locum_core::task::Record;
+use locum_core::task::outcome::{Outcome, Status};
+use locum_core::task::summary::{Standing, TaskSummary};
+
+use crate::store::settling::{Shelf, outcome_of};
+use crate::store::{Command, Error, Lease, OwnerId, OwnerRow, TaskQuery, TaskRow};
+
+/// Everything.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub(super) sessions: BTreeMap<SessionKey, SessionTable>,
+    pub(super) tasks: BTreeMap<Uid, TaskEntry>,
+    pub(super) owners: BTreeMap<OwnerId, OwnerRow>,
+    pub(super) inbox: Vec<(Uid, Command)>,
+}
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct SessionTable {
+    pub(super) next_task: u32,
+    pub(super) spawned: u32,
+    pub(super) agents: BTreeMap<AgentName, AgentSpec>,
+    pub(super) tasks: BTreeMap<TaskId, Uid>,
+    pub(super) idempotency: BTreeMap<String, (u64, TaskId)>,
+    pub(super) context: BTreeMap<String, ContextSlot>,
+}
+
+impl Default for SessionTable {
+    fn default() -> Self {
+        Self {
+            next_task: 1,
+            spawned: 0,
+            agents: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            idempotency: BTreeMap::new(),
+            context: BTreeMap::new(),
+        }
+    }
+}
+
+/// A key of the shared context: its value, or the version that it had when it was removed.
+#[derive(Debug)]
+pub(super) enum ContextSlot {
+    Live(Entry),
+    Removed { version: u64 },
+}
+
+impl ContextSlot {
+    pub(super) fn version(&self) -> u64 {
+        match self {
+            Self::Live(entry) => entry.version,
+            Self::Removed { version } => *version,
+        }
+    }
+
+    pub(super) fn live(&self) -> Option<&Entry> {
+        match self {
+            Self::Live(entry) => Some(entry),
+            Self::Removed { .. } => None,
+        }
+    }
+}
+
+/// A task and its log.
+#[derive(Debug)]
+pub(super) struct TaskEntry {
+    /// How many tasks were accepted before it, in all sessions.
+    pub(super) age: usize,
+    pub(super) row: TaskRow,
+    pub(super) epoch: u64,
+    pub(super) records: Vec<Record>,
+}
+
+impl Tables {
+    /// The tasks that a query asks for, oldest first.
+    pub(super) fn query(&self, query: &TaskQuery) -> Vec<TaskRow> {
+        let ended = |entry: &TaskEntry| entry.row.summary.standing.status.is_final();
+        match query {
+            TaskQuery::Uncollected(session) => {
+                self.select(|entry| entry.row.session == *session && !entry.row.collected)
+            }
+            TaskQuery::Ids(session, ids) => {
+                self.select(|entry| entry.row.session == *session && ids.contains(&entry.row.summary.task_id))
+            }
+            TaskQuery::Uids(uids) => self.select(|entry| uids.contains(&entry.row.summary.uid)),
+            TaskQuery::Children(parent) => self.select(|entry| entry.row.summary.parent.as_ref() == Some(parent)),
+            TaskQuery::Unfinished(None) => self.select(|entry| !ended(entry)),
+            TaskQuery::Unfinished(Some(session)) => self.select(|entry| entry.row.session == *session && !ended(entry)),
+        }
+    }
+
+    fn select(&self, wanted: impl Fn(&TaskEntry) -> bool) -> Vec<TaskRow> {
+        let mut entries: Vec<&TaskEntry> = self.tasks.values().filter(|entry| wanted(entry)).collect();
+        entries.sort_by_key(|entry| entry.age);
+        entries.into_iter().map(|entry| entry.row.clone()).collect()
+    }
+
+    /// The task of a lease that is still good.
+    pub(super) fn held(&mut self, lease: &Lease) -> Result<&mut TaskEntry, Error> {
+        let entry = self.tasks.get_mut(&lease.uid).ok_or(Error::NotFound)?;
+        // The owner of a task that has ended is nobody.
+        if entry.row.owner != Some(lease.owner) || entry.epoch != lease.epoch {
+            return Err(Error::Conflict);
+        }
+        Ok(entry)
+    }
+
+    /// Adds to a log and notes how the task stands. A task that has ended has no holder and takes no commands.
+    pub(super) fn write(&mut self, uid: &Uid, records: Vec<Record>, standing: Standing) -> Result<(), Error> {
+        let entry = self.tasks.get_mut(uid).ok_or(Error::NotFound)?;
+        entry.row.summary.seq += records.len() as u64;
+        entry.records.extend(records);
+        if standing.status.is_final() {
+            entry.row.owner = None;
+            self.inbox.retain(|(other, _)| other != uid);
+        }
+        entry.row.summary.standing = standing;
+        Ok(())
+    }
+
+    pub(super) fn shelf<'a>(&'a mut self, session: &'a SessionKey) -> SessionShelf<'a> {
+        SessionShelf { tables: self, session }
+    }
+}
+
+/// One session's tasks, to be settled.
+pub(super) struct SessionShelf<'a> {
+    tables: &'a mut Tables,
+    session: &'a SessionKey,
+}
+
+impl Shelf for SessionShelf<'_> {
+    fn unsettled(&self) -> Result<Vec<TaskSummary>, Error> {
+        let Some(session) = self.tables.sessions.get(self.session) else { return Ok(Vec::new()) };
+        let tasks =
+            || session.tasks.values().filter_map(|uid| self.tables.tasks.get(uid)).map(|entry| &entry.row.summary);
+        let parked = |task: &&TaskSummary| matches!(task.standing.status, Status::Queued | Status::Waiting);
+        let waited_for: Vec<TaskId> = tasks().filter(parked).flat_map(|task| task.start.depends_on.clone()).collect();
+        if !tasks().any(|task| parked(&task)) {
+            return Ok(Vec::new());
+        }
+        let wanted = |task: &&TaskSummary| !task.standing.status.is_final() || waited_for.contains(&task.task_id);
+        Ok(tasks().filter(wanted).cloned().collect())
+    }
+
+    fn log(&self, uid: &Uid) -> Result<Vec<Record>, Error> {
+        Ok(self.tables.tasks.get(uid).ok_or(Error::NotFound)?.records.clone())
+    }
+
+    fn outcome(&self, uid: &Uid) -> Result<Outcome, Error> {
+        outcome_of(self.tables.tasks.get(uid).and_then(|entry| entry.records.last().cloned()))
+    }
+
+    fn write(&mut self, uid: &Uid, record: Record, standing: Standing) -> Result<(), Error> {
+        self.tables.write(uid, vec![record], standing)
+    }
+}

@@ -1,0 +1,179 @@
+//! Rows of the database and the types that they stand for. JSON is made by whoever asks, before its turn on the
+//! writer thread, wherever that is possible.
+
+use locum_core::ids::{AgentName, InvalidName, Seq, SessionId, SessionKey, TaskId, Timestamp, Uid};
+use locum_core::session::KnownTask;
+use locum_core::task::outcome::{Reason, Status};
+use locum_core::task::summary::{Standing, TaskSummary};
+use locum_core::task::{Record, TaskEvent};
+use rusqlite::{Connection, Row};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::store::{Error, OwnerId, TaskRow};
+
+/// A query for [`task_row`]; `$rest` begins after the tables' names.
+macro_rules! select_tasks {
+    ($rest:literal) => {
+        concat!(
+            "SELECT project, name, uid, number, agent, parent, label, start, seq, status, activity, usage, error, \
+             reason, completed_at, created_at, collected_at, owner \
+             FROM tasks JOIN sessions ON sessions.id = tasks.session ",
+            $rest
+        )
+    };
+}
+pub(super) use select_tasks;
+
+/// Reads a row of [`select_tasks`].
+pub(super) fn task_row(row: &Row<'_>) -> Result<TaskRow, Error> {
+    let reason: Option<String> = row.get("reason")?;
+    let standing = Standing {
+        status: status(row)?,
+        activity: row.get("activity")?,
+        usage: decode(row.get_ref("usage")?.as_str().map_err(rusqlite::Error::from)?)?,
+        error: row.get("error")?,
+        reason: reason.map(|word| Reason::parse(&word).ok_or_else(|| corrupt("reason", &word))).transpose()?,
+        completed_at: row.get::<_, Option<i64>>("completed_at")?.map(Timestamp::from_millis),
+    };
+    let summary = TaskSummary {
+        uid: name(row, "uid")?,
+        task_id: TaskId::new(row.get("number")?),
+        agent: name(row, "agent")?,
+        parent: row.get::<_, Option<String>>("parent")?.map(Uid::try_from).transpose()?,
+        label: row.get("label")?,
+        start: decode(row.get_ref("start")?.as_str().map_err(rusqlite::Error::from)?)?,
+        seq: row.get::<_, i64>("seq")?.cast_unsigned(),
+        standing,
+        created_at: Timestamp::from_millis(row.get("created_at")?),
+    };
+    Ok(TaskRow {
+        session: SessionKey { project: row.get("project")?, id: name::<SessionId>(row, "name")? },
+        summary,
+        collected: row.get::<_, Option<i64>>("collected_at")?.is_some(),
+        owner: row.get::<_, Option<i64>>("owner")?.map(|id| OwnerId(id.cast_unsigned())),
+    })
+}
+
+/// Reads `uid`, `agent`, `status` and `collected_at`.
+pub(super) fn known_task(row: &Row<'_>) -> Result<KnownTask, Error> {
+    Ok(KnownTask {
+        uid: name(row, "uid")?,
+        agent: name::<AgentName>(row, "agent")?,
+        status: status(row)?,
+        collected: row.get::<_, Option<i64>>("collected_at")?.is_some(),
+    })
+}
+
+fn status(row: &Row<'_>) -> Result<Status, Error> {
+    let word = row.get_ref("status")?.as_str().map_err(rusqlite::Error::from)?;
+    Status::parse(word).ok_or_else(|| corrupt("status", word))
+}
+
+fn name<N: TryFrom<String, Error = InvalidName>>(row: &Row<'_>, column: &str) -> Result<N, Error> {
+    Ok(N::try_from(row.get(column)?)?)
+}
+
+/// Everything that a query finds.
+pub(super) fn all<T>(
+    connection: &Connection,
+    query: &str,
+    parameters: impl rusqlite::Params,
+    read: impl Fn(&Row<'_>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query(parameters)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+/// The first row that a query finds.
+pub(super) fn first<T>(
+    connection: &Connection,
+    query: &str,
+    parameters: impl rusqlite::Params,
+    read: impl Fn(&Row<'_>) -> Result<T, Error>,
+) -> Result<Option<T>, Error> {
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query(parameters)?;
+    rows.next()?.map(read).transpose()
+}
+
+/// Runs a statement and says how many rows it changed.
+pub(super) fn execute(
+    connection: &Connection,
+    statement: &str,
+    parameters: impl rusqlite::Params,
+) -> Result<usize, Error> {
+    Ok(connection.prepare_cached(statement)?.execute(parameters)?)
+}
+
+/// A record as it is kept.
+#[derive(Debug)]
+pub(super) struct EventRow {
+    pub(super) seq: Seq,
+    pub(super) at: Timestamp,
+    pub(super) event: String,
+}
+
+impl EventRow {
+    pub(super) fn encode(record: &Record) -> Result<Self, Error> {
+        Ok(Self { seq: record.seq, at: record.at, event: encode(&record.event)? })
+    }
+
+    /// Reads `seq`, `at` and `event`.
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, Error> {
+        let seq = row.get::<_, i64>("seq")?.cast_unsigned();
+        Ok(Self { seq, at: Timestamp::from_millis(row.get("at")?), event: row.get("event")? })
+    }
+
+    pub(super) fn decode(&self) -> Result<Record, Error> {
+        let event: TaskEvent = decode(&self.event)?;
+        Ok(Record { seq: self.seq, at: self.at, event })
+    }
+}
+
+/// A standing as it is kept.
+#[derive(Debug)]
+pub(super) struct StandingRow {
+    pub(super) status: Status,
+    pub(super) activity: Option<String>,
+    pub(super) usage: String,
+    pub(super) error: Option<String>,
+    pub(super) reason: Option<&'static str>,
+    pub(super) completed_at: Option<i64>,
+}
+
+impl StandingRow {
+    pub(super) fn encode(standing: Standing) -> Result<Self, Error> {
+        Ok(Self {
+            status: standing.status,
+            usage: encode(&standing.usage)?,
+            activity: standing.activity,
+            error: standing.error,
+            reason: standing.reason.map(Reason::as_str),
+            completed_at: standing.completed_at.map(Timestamp::millis),
+        })
+    }
+}
+
+pub(super) fn encode(value: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::Failed(Box::new(error)))
+}
+
+pub(super) fn decode<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
+    serde_json::from_str(json).map_err(|error| Error::Corrupt(error.to_string()))
+}
+
+fn corrupt(what: &str, word: &str) -> Error {
+    Error::Corrupt(format!("`{word}` is no {what}"))
+}
+
+impl From<InvalidName> for Error {
+    fn from(error: InvalidName) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}

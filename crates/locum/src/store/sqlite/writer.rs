@@ -1,0 +1,255 @@
+//! The one thread that writes. It takes whatever is waiting and commits it together, so that many small writes cost
+//! one sync of the disk; between writes it notices what other processes have written.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+
+use super::failure::Failure;
+use super::reader::join;
+use crate::store::Error;
+use crate::store::notice::Notice;
+
+/// Jobs that wait for the writer; whoever comes later waits before handing over.
+const JOBS_WAITING_MAX: usize = 1024;
+
+/// Jobs of one commit: the first of them should not wait for long.
+const JOBS_PER_COMMIT_MAX: usize = 256;
+
+/// How often another process's writes are looked for, while somebody watches.
+const FOREIGN_CHANGES_EVERY: Duration = Duration::from_millis(50);
+
+/// A handle on the writer thread. Dropping it waits for the jobs that were handed over.
+#[derive(Debug)]
+pub(super) struct Writer {
+    messages: Option<Sender<Message>>,
+    room: Arc<Semaphore>,
+    commits: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Message {
+    Job(Box<dyn Job>),
+    /// Somebody began to watch.
+    Watched,
+}
+
+impl Writer {
+    /// Starts the thread on this connection.
+    pub(super) fn start(connection: Connection, changes: Arc<watch::Sender<u64>>) -> Result<Self, Error> {
+        let (sender, messages) = channel();
+        let commits = Arc::new(AtomicU64::new(0));
+        // Looked at before anybody can watch: what is written from now on is noticed, however late the watching begins.
+        let foreign = (data_version(&connection)?, Instant::now());
+        let mut writing = WriterLoop { connection, messages, changes, commits: Arc::clone(&commits), foreign };
+        let builder = thread::Builder::new().name("locum-store-writer".to_owned());
+        let thread = builder.spawn(move || writing.run()).map_err(|error| Error::Failed(Box::new(error)))?;
+        let room = Arc::new(Semaphore::new(JOBS_WAITING_MAX));
+        Ok(Self { messages: Some(sender), room, commits, thread: Some(thread) })
+    }
+
+    /// Runs work on the writer thread; answers when it is durable, or when nothing of it was kept. A future that
+    /// is dropped before it could hand the work over leaves it undone; afterwards the work is done all the same.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let permit = Arc::clone(&self.room).acquire_owned().await.map_err(|_| gone())?;
+        let (answer, answered) = oneshot::channel();
+        let job = Posted { work: Some(work), done: Err(gone()), answer, permit };
+        let messages = self.messages.as_ref().ok_or_else(gone)?;
+        messages.send(Message::Job(Box::new(job))).map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// Wakes the thread, which looks for foreign changes only while somebody watches.
+    pub(super) fn watched(&self) {
+        if let Some(messages) = &self.messages {
+            // Fails only if the thread is gone, and then nothing changes any more.
+            messages.send(Message::Watched).ok();
+        }
+    }
+
+    /// Transactions that were committed so far.
+    pub(super) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.messages = None;
+        join(self.thread.take());
+    }
+}
+
+fn gone() -> Error {
+    Error::Failed("the thread that writes the database has ended".into())
+}
+
+/// Something to be written, and whoever waits for it.
+trait Job: Send {
+    /// Does the work inside a transaction. Whatever an `Err` has written must be undone.
+    fn run(&mut self, connection: &Connection) -> Result<Notice, Undo>;
+
+    /// Answers that the work was kept, or was refused for a reason of its own.
+    fn answer(self: Box<Self>);
+
+    /// Answers that the whole transaction failed.
+    fn fail(self: Box<Self>, failure: Failure);
+}
+
+/// Work that failed, and the database's failure if that was the reason.
+struct Undo {
+    cause: Option<Failure>,
+}
+
+struct Posted<T, W> {
+    work: Option<W>,
+    done: Result<T, Error>,
+    answer: oneshot::Sender<Result<T, Error>>,
+    /// The room that the job takes up until it is answered.
+    permit: OwnedSemaphorePermit,
+}
+
+impl<T, W> Job for Posted<T, W>
+where
+    T: Send,
+    W: FnOnce(&Connection) -> Result<(T, Notice), Error> + Send,
+{
+    fn run(&mut self, connection: &Connection) -> Result<Notice, Undo> {
+        let Some(work) = self.work.take() else { return Err(Undo { cause: None }) };
+        // A decision that panics must not end the thread, and what was written before it is undone.
+        let done = catch_unwind(AssertUnwindSafe(|| work(connection)));
+        let done = done.unwrap_or_else(|_| Err(Error::Failed("the work panicked; nothing of it was kept".into())));
+        let (done, verdict) = match done {
+            Ok((answer, notice)) => (Ok(answer), Ok(notice)),
+            Err(error) => {
+                let cause = Failure::behind(&error).cloned();
+                (Err(error), Err(Undo { cause }))
+            }
+        };
+        self.done = done;
+        verdict
+    }
+
+    fn answer(self: Box<Self>) {
+        let Self { done, answer, permit, .. } = *self;
+        drop(permit);
+        // Nobody may be waiting any more; the work is done all the same.
+        answer.send(done).ok();
+    }
+
+    fn fail(mut self: Box<Self>, failure: Failure) {
+        self.done = Err(failure.into());
+        self.answer();
+    }
+}
+
+struct WriterLoop {
+    connection: Connection,
+    messages: Receiver<Message>,
+    changes: Arc<watch::Sender<u64>>,
+    commits: Arc<AtomicU64>,
+    /// What was last seen of other connections' writes, and when.
+    foreign: (i64, Instant),
+}
+
+impl WriterLoop {
+    fn run(&mut self) {
+        let mut jobs = Vec::with_capacity(JOBS_PER_COMMIT_MAX);
+        loop {
+            match self.next() {
+                Ok(Message::Job(job)) => jobs.push(job),
+                Ok(Message::Watched) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            while jobs.len() < JOBS_PER_COMMIT_MAX {
+                match self.messages.try_recv() {
+                    Ok(Message::Job(job)) => jobs.push(job),
+                    Ok(Message::Watched) => {}
+                    Err(_) => break,
+                }
+            }
+            if !jobs.is_empty() {
+                self.write(&mut jobs);
+            }
+            self.look_for_foreign_changes();
+        }
+    }
+
+    fn next(&self) -> Result<Message, RecvTimeoutError> {
+        if self.changes.receiver_count() == 0 {
+            return self.messages.recv().map_err(|_| RecvTimeoutError::Disconnected);
+        }
+        self.messages.recv_timeout(FOREIGN_CHANGES_EVERY)
+    }
+
+    fn write(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
+        match self.commit(jobs) {
+            Ok(notice) => {
+                if notice == Notice::Changed {
+                    self.changes.send_modify(|count| *count += 1);
+                }
+                jobs.drain(..).for_each(|job| job.answer());
+            }
+            Err(failure) => {
+                if !self.connection.is_autocommit() {
+                    // If even this fails, the next transaction cannot begin and says why.
+                    self.connection.execute_batch("ROLLBACK").ok();
+                }
+                jobs.drain(..).for_each(|job| job.fail(failure.clone()));
+            }
+        }
+    }
+
+    /// Runs jobs in one transaction. Each has a savepoint: one that fails does not undo the others.
+    fn commit(&self, jobs: &mut [Box<dyn Job>]) -> Result<Notice, Failure> {
+        let run = |statement: &str| {
+            let mut statement = self.connection.prepare_cached(statement).map_err(Failure::new)?;
+            statement.execute([]).map_err(Failure::new)
+        };
+        run("BEGIN IMMEDIATE")?;
+        let mut notice = Notice::None;
+        for job in jobs {
+            run("SAVEPOINT job")?;
+            match job.run(&self.connection) {
+                Ok(Notice::None) => {}
+                Ok(Notice::Changed) => notice = Notice::Changed,
+                // Fails if SQLite has undone the whole transaction, as it may when the disk is full or broken.
+                Err(Undo { cause }) => {
+                    run("ROLLBACK TO job").map_err(|failure| cause.unwrap_or(failure))?;
+                }
+            }
+            run("RELEASE job")?;
+        }
+        run("COMMIT")?;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(notice)
+    }
+
+    /// Tells watchers if another connection has written.
+    fn look_for_foreign_changes(&mut self) {
+        let (seen, looked_at) = self.foreign;
+        if looked_at.elapsed() < FOREIGN_CHANGES_EVERY || self.changes.receiver_count() == 0 {
+            return;
+        }
+        // A database that cannot be read shows itself to whoever reads or writes next.
+        let Ok(version) = data_version(&self.connection) else { return };
+        if version != seen {
+            self.changes.send_modify(|count| *count += 1);
+        }
+        self.foreign = (version, Instant::now());
+    }
+}
+
+/// A number that changes when another connection writes; what this one writes does not count.
+fn data_version(connection: &Connection) -> Result<i64, rusqlite::Error> {
+    connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+}
