@@ -1,5 +1,28 @@
 //! Tools: what an agent can do besides talking. Each is one file with its description beside it.
 
+mod find;
+mod grep;
+mod ls;
+mod read;
+mod think;
+mod tree;
+
+mod input;
+mod reading;
+
+mod beneath;
+mod ignore_rules;
+mod walk;
+
+mod bounded;
+mod path_glob;
+mod similar;
+
+#[cfg(test)]
+mod escapes;
+#[cfg(test)]
+mod fixture;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +32,7 @@ use locum_core::transcript::{ToolOutput, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use self::reading::ReadingTool;
 use crate::pool::Pool;
 
 /// Something an agent can call. Failure is output that the model reads.
@@ -41,4 +65,16 @@ pub struct ToolScope {
     pub pool: Arc<Pool>,
     /// The desk of the calling task's session, for the tools that are requests themselves.
     pub desk: crate::desk::Desk,
+}
+
+/// The tools that read files and change nothing.
+pub fn reading_tools() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(ReadingTool::<read::Read>::default()),
+        Arc::new(ReadingTool::<grep::Grep>::default()),
+        Arc::new(ReadingTool::<find::Find>::default()),
+        Arc::new(ReadingTool::<ls::Ls>::default()),
+        Arc::new(ReadingTool::<tree::Tree>::default()),
+        Arc::new(think::Think::default()),
+    ]
 }
