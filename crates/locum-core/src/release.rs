@@ -1,11 +1,12 @@
 //! Which parked tasks may start: decided whenever a task is admitted or ends, inside the transaction that records it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::ids::TaskId;
+use crate::ids::{AgentName, TaskId, Uid};
 use crate::limits;
 use crate::task::event::{HandedOn, TaskEvent};
 use crate::task::outcome::{Failure, Outcome, Status};
+use crate::task::plan::Among;
 use crate::task::summary::TaskSummary;
 
 /// What becomes of a parked task.
@@ -25,6 +26,7 @@ pub enum Verdict {
 pub fn settle(tasks: &[TaskSummary]) -> Vec<(TaskId, Verdict)> {
     let mut standing: Standings =
         tasks.iter().map(|task| (task.task_id, (task.standing.status, task.standing.error.clone()))).collect();
+    let mut running = RunningCounts::of(tasks);
     let mut verdicts = Vec::new();
     for task in tasks {
         if !matches!(task.standing.status, Status::Queued | Status::Waiting) {
@@ -37,8 +39,9 @@ pub fn settle(tasks: &[TaskSummary]) -> Vec<(TaskId, Verdict)> {
                 Verdict::End(TaskEvent::Ended { outcome })
             }
             None if !dependencies_completed(task, &standing) => continue,
-            None if running(task, tasks, &standing) < task.start.running_max => {
+            None if running.among(&task.start.among) < task.start.running_max => {
                 standing.insert(task.task_id, (Status::Running, None));
+                running.add(&task.start.among);
                 Verdict::Start { inputs: task.start.depends_on.clone() }
             }
             None => continue,
@@ -67,16 +70,38 @@ fn dependencies_completed(task: &TaskSummary, standing: &Standings) -> bool {
     task.start.depends_on.iter().all(completed)
 }
 
-fn running(task: &TaskSummary, tasks: &[TaskSummary], standing: &Standings) -> u32 {
-    let counts = |other: &&TaskSummary| {
-        let runs = standing.get(&other.task_id).is_some_and(|(status, _)| *status == Status::Running);
-        runs && (task.start.among == crate::task::plan::Among::Session || task.start.among == other.start.among)
-    };
-    u32::try_from(tasks.iter().filter(counts).count()).unwrap_or(u32::MAX)
+/// How many tasks run, over the session and in each group; counted once, then kept up.
+struct RunningCounts<'a> {
+    session: u32,
+    groups: HashMap<&'a Uid, u32>,
+}
+
+impl<'a> RunningCounts<'a> {
+    fn of(tasks: &'a [TaskSummary]) -> Self {
+        let mut counts = Self { session: 0, groups: HashMap::new() };
+        for task in tasks.iter().filter(|task| task.standing.status == Status::Running) {
+            counts.add(&task.start.among);
+        }
+        counts
+    }
+
+    fn add(&mut self, among: &'a Among) {
+        self.session += 1;
+        if let Among::Group(first) = among {
+            *self.groups.entry(first).or_default() += 1;
+        }
+    }
+
+    fn among(&self, among: &Among) -> u32 {
+        match among {
+            Among::Session => self.session,
+            Among::Group(first) => self.groups.get(first).copied().unwrap_or(0),
+        }
+    }
 }
 
 /// A result as it is handed on: whole, or its head where it is too long for a prompt.
-pub fn hand_on(task_id: TaskId, agent: crate::ids::AgentName, text: &str) -> HandedOn {
+pub fn hand_on(task_id: TaskId, agent: AgentName, text: &str) -> HandedOn {
     let text = match text.char_indices().nth(limits::HANDED_ON_CHARS_MAX) {
         None => text.to_owned(),
         Some((end, _)) => {

@@ -56,6 +56,11 @@ impl Catalogue {
         (served && !id.is_empty()).then(|| ModelName { provider: provider.to_owned(), id: id.to_owned() })
     }
 
+    /// Whether an agent may ask for this: a model, or one of the words that stand for a choice.
+    pub fn knows(&self, name: &str) -> bool {
+        is_inherit(name) || is_keyword(name) || self.resolve(name).is_some()
+    }
+
     fn names(&self) -> Vec<String> {
         let entries = self
             .models
@@ -82,6 +87,14 @@ impl Catalogue {
     }
 }
 
+fn is_inherit(name: &str) -> bool {
+    name.eq_ignore_ascii_case("inherit")
+}
+
+fn is_keyword(name: &str) -> bool {
+    KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(name))
+}
+
 /// The model that was chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
@@ -105,13 +118,13 @@ pub fn choose(call: Option<&str>, agent: Option<&str>, catalogue: &Catalogue) ->
         return Ok(chosen(model, name, "named by the call".to_owned()));
     }
     let session = &catalogue.session;
-    let Some(name) = agent.filter(|name| !name.eq_ignore_ascii_case("inherit")) else {
+    let Some(name) = agent.filter(|name| !is_inherit(name)) else {
         let effective = session.name.to_string();
         let receipt =
             ModelReceipt { requested: None, effective, why: format!("the session's model ({})", session.why) };
         return Ok(Choice { model: session.name.clone(), receipt, warning: None });
     };
-    if KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(name)) {
+    if is_keyword(name) {
         let why = format!("`{name}` resolves to the session's model ({})", session.why);
         return Ok(chosen(session.name.clone(), name, why));
     }
@@ -148,6 +161,7 @@ mod tests {
         }
         assert_eq!(catalogue.resolve("acme:new"), Some(name("acme", "new")));
         assert_eq!(catalogue.resolve("offline"), Some(name("offline", "")));
+        assert!(catalogue.knows("Auto-Eco") && catalogue.knows("inherit") && catalogue.knows("large"));
         for unknown in ["new", "other:new", "acme:", "", ":"] {
             assert_eq!(catalogue.resolve(unknown), None, "{unknown}");
         }

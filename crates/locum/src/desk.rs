@@ -1,5 +1,324 @@
-//! The one entrance to the engine.
+//! The one entrance to the engine: a request in, a response or a refusal out, the same for every door.
 
-/// A handle on the engine, bound to one session and caller.
+mod builder;
+mod cancel;
+mod collect;
+mod define;
+mod modes;
+mod spawn;
+mod status;
+pub(crate) mod storm;
+mod wait;
+
+use std::sync::Arc;
+
+use locum_core::admission::{Caller, ParentTask};
+use locum_core::agent::AgentSpec;
+use locum_core::ids::{SessionId, SessionKey};
+use locum_core::protocol::{FaceDefaults, Refusal, Request, Response, SubagentAction, ToolRequest, parse};
+use locum_core::session::Lookup;
+use locum_core::task::Task;
+use locum_core::{admission, shared_context};
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+use crate::engine::Engine;
+use crate::launch::LaunchError;
+use crate::operation_log::Operation;
+use crate::progress::Progress;
+use crate::{store, worker};
+
+pub use builder::{BuildError, DeskBuilder};
+
+/// A handle on the engine, bound to one session and one caller. Cloning it is cheap.
+///
+/// Every door speaks to the engine through [`Desk::handle`]. Unfinished tasks go on while any clone lives; call
+/// [`Desk::close`] before the process ends, so that another process goes on with them.
 #[derive(Clone)]
-pub struct Desk {}
+pub struct Desk {
+    engine: Arc<Engine>,
+    session: SessionKey,
+    caller: Caller,
+}
+
+impl Desk {
+    /// Starts to build an engine.
+    pub fn builder() -> DeskBuilder {
+        DeskBuilder::default()
+    }
+
+    pub(crate) fn of_engine(engine: Arc<Engine>, session: SessionKey) -> Self {
+        Self { engine, session, caller: Caller::orchestrator() }
+    }
+
+    /// The desk that a task itself sits at: it may do no more than the task was granted.
+    pub(crate) fn for_task(&self, task: &Task) -> Self {
+        let plan = task.plan();
+        let parent = ParentTask {
+            uid: plan.uid.clone(),
+            depth: plan.lineage.depth,
+            depth_left: plan.grants.depth_left,
+            tools: plan.grants.tools.iter().map(|tool| tool.name.clone()).collect(),
+        };
+        let caller = Caller { identity: plan.lineage.identity.clone(), parent: Some(parent) };
+        Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller }
+    }
+
+    /// A desk in another session of the same project.
+    #[must_use]
+    pub fn in_session(&self, id: SessionId) -> Self {
+        let session = SessionKey { project: self.session.project.clone(), id };
+        Self { engine: Arc::clone(&self.engine), session, caller: self.caller.clone() }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &SessionKey {
+        &self.session
+    }
+
+    /// The model of the session, by name, and why it is that.
+    pub fn session_model(&self) -> (String, &str) {
+        let session = &self.engine.rules.catalogue.session;
+        (session.name.to_string(), &session.why)
+    }
+
+    /// Carries out a request.
+    ///
+    /// Dropping the future ends the wait, never a task: what was accepted goes on.
+    pub async fn handle(&self, request: impl Into<Request>) -> Result<Response, Refusal> {
+        let request = self.engine.hands.redactor.value(request.into()).map_err(Refusal::internal)?;
+        let payload = self.engine.hands.log.wants_payloads().then(|| serde_json::json!(request.tool));
+        let action = action_name(&request.tool);
+        let answer = self.dispatch(request).await;
+        self.log(action, payload, &answer);
+        answer
+    }
+
+    /// Carries out a call of one of the native tools, from its JSON input.
+    pub async fn call(&self, tool: &str, input: Value) -> Result<Response, Refusal> {
+        let request = parse::tool_request(tool, input)?;
+        self.handle(Request::native(request)).await
+    }
+
+    async fn dispatch(&self, Request { tool, face }: Request) -> Result<Response, Refusal> {
+        match tool {
+            ToolRequest::SharedContext(action) => self.shared_context(action).await,
+            ToolRequest::Subagent(action) => self.subagent(action, &face).await,
+        }
+    }
+
+    async fn subagent(&self, action: SubagentAction, face: &FaceDefaults) -> Result<Response, Refusal> {
+        match action {
+            SubagentAction::ListAgents(_) => self.list_agents(face).await,
+            SubagentAction::Define(define) => self.define(define).await,
+            SubagentAction::Spawn(entry) => self.spawn(entry, face).await,
+            SubagentAction::Status(status) => self.status(status).await,
+            SubagentAction::Wait(wait) => self.wait(wait).await,
+            SubagentAction::Collect(collect) => self.collect(&collect.task_id, face).await,
+            SubagentAction::Result(page) => self.result(&page).await,
+            SubagentAction::Cancel(cancel) => self.cancel(&cancel.task_id, face).await,
+            SubagentAction::Run(run) => self.run(run, face).await,
+            SubagentAction::Parallel(many) => self.parallel(many, face).await,
+            SubagentAction::Chain(many) => self.chain(many, face).await,
+        }
+    }
+
+    async fn list_agents(&self, face: &FaceDefaults) -> Result<Response, Refusal> {
+        let (caller, session, face) = (self.caller.clone(), self.session.clone(), face.clone());
+        let now = self.engine.hands.clock.now();
+        let lookup = Lookup { agents: true, ..Lookup::default() };
+        let (_, agents) = self
+            .engine
+            .decide(&self.session, lookup, move |engine, view| {
+                let premises = engine.premises(&session, &caller, now);
+                Ok((Vec::new(), admission::list_agents(&premises, &face, view)))
+            })
+            .await?;
+        Ok(Response::Agents(agents))
+    }
+
+    async fn shared_context(&self, action: locum_core::protocol::ContextAction) -> Result<Response, Refusal> {
+        let lookup = Lookup { context: shared_context::lookup(&action), ..Lookup::default() };
+        let (identity, now) = (self.caller.identity.clone(), self.engine.hands.clock.now());
+        let (_, response) = self
+            .engine
+            .decide(&self.session, lookup, move |_, view| {
+                let (response, change) = shared_context::decide(&action, &identity, now, view)?;
+                Ok((change.into_iter().collect(), response))
+            })
+            .await?;
+        Ok(response)
+    }
+
+    /// What an orchestrating model is told: how to delegate, and who is there.
+    pub async fn prompt(&self) -> Result<String, Refusal> {
+        match self.list_agents(&FaceDefaults::native()).await? {
+            Response::Agents(agents) => Ok(crate::prompt::text(&agents)),
+            other => Err(Refusal::internal(format!("an unexpected list of agents: {other:?}"))),
+        }
+    }
+
+    /// An agent from a file, a bundle or the application; not one that was defined in the session.
+    pub fn agent(&self, name: &str) -> Option<Arc<AgentSpec>> {
+        self.engine.rules.roster.get(name).cloned()
+    }
+
+    /// Cancels everything that this process works on, and waits until it has ended.
+    pub async fn cancel_held(&self) {
+        worker::cancel_all(&self.engine).await;
+    }
+
+    /// News about the tasks of this process, from now on. A reader that falls behind loses the oldest.
+    pub fn progress(&self) -> broadcast::Receiver<Arc<Progress>> {
+        self.engine.hands.hub.subscribe()
+    }
+
+    /// The log of a task of this session, collected or not.
+    pub async fn log_of(&self, task_id: &str) -> Result<Vec<locum_core::task::Record>, Refusal> {
+        let row = self.row(task_id).await?;
+        let records = self.engine.hands.store.records(&row.summary.uid, 0, usize::MAX).await;
+        records.map_err(|error| crate::engine::store_refusal(&error))
+    }
+
+    /// Goes on with the unfinished tasks of this session that nobody works on any more: in this process, or in one of
+    /// their own where this one does not stay. Returns how many there were.
+    pub async fn adopt_orphans(&self, stay: Stay) -> Result<usize, store::Error> {
+        let (orphans, dead) = self.engine.orphans(&self.session).await?;
+        match (stay, &self.engine.launcher) {
+            (Stay::Long, _) => {
+                for uid in &orphans {
+                    worker::claim(&self.engine, uid, dead.clone()).await?;
+                }
+            }
+            (Stay::Short, Some(launcher)) if !orphans.is_empty() => {
+                launcher.launch(&orphans).map_err(|error| store::Error::Failed(Box::new(error)))?;
+            }
+            (Stay::Short, _) => {}
+        }
+        Ok(orphans.len())
+    }
+
+    /// Works on these tasks, as far as nobody else does, until all of them have ended.
+    pub(crate) async fn work_on(&self, uids: &[locum_core::ids::Uid]) -> Result<(), store::Error> {
+        let dead = self.engine.dead_owners().await?;
+        let mut held = Vec::new();
+        for uid in uids {
+            worker::claim(&self.engine, uid, dead.clone()).await?;
+            held.extend(self.engine.worker.done(uid));
+        }
+        for done in held {
+            done.cancelled().await;
+        }
+        Ok(())
+    }
+
+    /// Ends this process's work. Unfinished tasks are handed to a process of their own; without a launcher they stay
+    /// in the store until another process adopts them. Returns how many there were.
+    pub async fn close(self) -> Result<usize, LaunchError> {
+        let uids = worker::hand_over(&self.engine).await;
+        let unfinished = self.engine.hands.store.tasks(store::TaskQuery::Uids(uids)).await;
+        let open = |row: &store::TaskRow| !row.summary.standing.status.is_final();
+        let rows = unfinished.map_err(|error| LaunchError::Store(error.to_string()))?;
+        let uids: Vec<_> = rows.iter().filter(|row| open(row)).map(|row| row.summary.uid.clone()).collect();
+        if let (Some(launcher), false) = (&self.engine.launcher, uids.is_empty()) {
+            launcher.launch(&uids)?;
+        }
+        Ok(uids.len())
+    }
+
+    fn log(&self, action: &str, payload: Option<Value>, answer: &Result<Response, Refusal>) {
+        let log = &self.engine.hands.log;
+        if !log.is_open() {
+            return;
+        }
+        let about = About::of(answer);
+        let payload = payload.map(|request| serde_json::json!({"request": request, "answer": shown(answer)}));
+        log.write(&Operation {
+            timestamp: self.engine.hands.clock.now(),
+            session: self.session.id.as_str(),
+            task: about.task,
+            agent: about.agent.as_deref(),
+            action,
+            status: about.status,
+            turns: about.turns,
+            payload,
+        });
+    }
+}
+
+/// Whether a process stays long enough to work on tasks itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stay {
+    /// It serves a door until its caller leaves.
+    Long,
+    /// It answers and ends.
+    Short,
+}
+
+/// What an answer is about, for the operation log.
+#[derive(Default)]
+struct About {
+    task: Option<String>,
+    agent: Option<String>,
+    status: &'static str,
+    turns: Option<u32>,
+}
+
+impl About {
+    fn of(answer: &Result<Response, Refusal>) -> Self {
+        let about = |task: locum_core::ids::TaskId, agent: Option<&locum_core::ids::AgentName>, status, turns| Self {
+            task: Some(task.to_string()),
+            agent: agent.map(ToString::to_string),
+            status,
+            turns,
+        };
+        match answer {
+            Err(refusal) => Self { status: refusal.code.as_str(), ..Self::default() },
+            Ok(Response::Spawned(spawned)) => {
+                about(spawned.task_id, Some(&spawned.agent), spawned.status.as_str(), None)
+            }
+            Ok(Response::Status(task)) => {
+                about(task.task_id, Some(&task.agent), task.status.as_str(), Some(task.turns_used))
+            }
+            Ok(Response::Collected(task)) => {
+                about(task.task_id, Some(&task.agent), task.status.as_str(), Some(task.turns_used))
+            }
+            Ok(Response::Cancelled(task)) => {
+                about(task.task_id, None, task.status.as_str(), Some(task.receipt.usage.turns))
+            }
+            Ok(_) => Self { status: "ok", ..Self::default() },
+        }
+    }
+}
+
+fn shown(answer: &Result<Response, Refusal>) -> Value {
+    match answer {
+        Ok(response) => serde_json::json!(response),
+        Err(refusal) => serde_json::json!(refusal),
+    }
+}
+
+fn action_name(tool: &ToolRequest) -> &'static str {
+    use locum_core::protocol::ContextAction;
+    match tool {
+        ToolRequest::Subagent(action) => match action {
+            SubagentAction::ListAgents(_) => "list_agents",
+            SubagentAction::Define(_) => "define",
+            SubagentAction::Spawn(_) => "spawn",
+            SubagentAction::Status(_) => "status",
+            SubagentAction::Wait(_) => "wait",
+            SubagentAction::Collect(_) => "collect",
+            SubagentAction::Result(_) => "result",
+            SubagentAction::Cancel(_) => "cancel",
+            SubagentAction::Run(_) => "run",
+            SubagentAction::Parallel(_) => "parallel",
+            SubagentAction::Chain(_) => "chain",
+        },
+        ToolRequest::SharedContext(action) => match action {
+            ContextAction::ListKeys(_) => "shared_context.list_keys",
+            ContextAction::Read(_) => "shared_context.read",
+            ContextAction::Write(_) => "shared_context.write",
+            ContextAction::Delete(_) => "shared_context.delete",
+        },
+    }
+}

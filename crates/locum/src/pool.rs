@@ -22,7 +22,8 @@ impl Pool {
     /// Runs blocking work when a place is free. Dropping the future does not end work that has begun: it must look at
     /// its own stop token. A panic in the work is an error.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, PoolError> {
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| PoolError("the pool is closed".to_owned()))?;
+        let place =
+            Arc::clone(&self.places).acquire_owned().await.map_err(|_| PoolError("the pool is closed".to_owned()))?;
         let joined = tokio::task::spawn_blocking(move || {
             // The place is given back when the work ends, not when somebody stops waiting for it.
             let _place = place;

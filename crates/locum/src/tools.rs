@@ -1,5 +1,6 @@
 //! Tools: what an agent can do besides talking. Each is one file with its description beside it.
 
+mod desk_tool;
 mod find;
 mod grep;
 mod ls;
@@ -32,6 +33,7 @@ use locum_core::transcript::{ToolOutput, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use self::desk_tool::DeskTool;
 use self::reading::ReadingTool;
 use crate::pool::Pool;
 
@@ -42,8 +44,11 @@ pub trait Tool: Send + Sync {
 
     /// Runs one call. The input is a JSON object; anything else about it is the tool's to check. Dropping the future
     /// may leave blocking work behind, which ends when it next looks at [`ToolScope::stop`].
-    fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> BoxFuture<'a, Result<ToolOutput, ToolLayerError>>;
+    fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a>;
 }
+
+/// What a tool call returns.
+pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolLayerError>>;
 
 /// The tool layer itself cannot be used; the task ends with it.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -77,4 +82,12 @@ pub fn reading_tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(ReadingTool::<tree::Tree>::default()),
         Arc::new(think::Think::default()),
     ]
+}
+
+/// The tools that come with locum.
+pub fn standard_tools() -> Vec<Arc<dyn Tool>> {
+    let mut tools = reading_tools();
+    tools.push(Arc::new(DeskTool::shared_context()));
+    tools.push(Arc::new(DeskTool::subagent()));
+    tools
 }

@@ -124,7 +124,7 @@ mod tests {
 
     /// One sample per rule: a text that is refused in an ordinary file and accepted at home.
     const SAMPLES: &[(&str, &str, &str)] = &[
-        ("one-select", "crates/locum/src/driver.rs", "tokio::select! {}"),
+        ("one-select", "crates/locum/src/driver/attend.rs", "tokio::select! {}"),
         ("named-spawns", "crates/locum/src/worker.rs", "tokio::spawn(f);"),
         ("named-spawns", "crates/locum/src/pool.rs", "spawn_blocking(f);"),
         ("named-spawns", "crates/locum/src/worker.rs", "use tokio::{task::JoinSet};"),

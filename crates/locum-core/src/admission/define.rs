@@ -33,8 +33,8 @@ pub fn define(
     agent.max_turns = max_turns.or(agent.max_turns);
     check_prompt(&agent.prompt)?;
     check_tools(request, premises)?;
-    if let Some(model) = &request.model {
-        premises.catalogue.resolve(model).ok_or_else(|| premises.catalogue.not_found(model))?;
+    if let Some(model) = request.model.as_ref().filter(|model| !premises.catalogue.knows(model)) {
+        return Err(premises.catalogue.not_found(model));
     }
     if let Some(existing) = roster.get(agent.name.as_str()) {
         if request.replace != Some(true) {

@@ -3,7 +3,7 @@
 use crate::ids::{AgentName, Seq, TaskId, Timestamp, Uid};
 use crate::task::event::Parked;
 use crate::task::outcome::{Reason, Status};
-use crate::task::plan::{Among, StartRule};
+use crate::task::plan::StartRule;
 use crate::task::{Phase, Task};
 use crate::usage::Usage;
 
@@ -45,13 +45,6 @@ pub struct Standing {
     pub reason: Option<Reason>,
     /// When it ended.
     pub completed_at: Option<Timestamp>,
-}
-
-impl TaskSummary {
-    /// Whether this task counts among the running ones for a rule.
-    pub fn counts_among(&self, among: &Among) -> bool {
-        self.standing.status == Status::Running && (*among == Among::Session || *among == self.start.among)
-    }
 }
 
 impl Task {

@@ -95,7 +95,7 @@ impl Fixture {
             identity: Identity::Orchestrator,
             stop: self.scope.stop.clone(),
             pool: Arc::default(),
-            desk: crate::desk::Desk {},
+            desk: crate::desk::Desk::builder().build().expect("a desk in memory"),
         }
     }
 }

@@ -2,14 +2,13 @@
 
 use std::marker::PhantomData;
 
-use futures_util::future::BoxFuture;
 use locum_core::transcript::{Repeat, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::beneath::{Beneath, FileScope, stopped};
-use super::{Tool, ToolLayerError, ToolScope, input};
+use super::{Tool, ToolFuture, ToolLayerError, ToolScope, input};
 
 /// The input of a tool that reads files, with what is done about it.
 pub(crate) trait Reading: DeserializeOwned + JsonSchema + Send + 'static {
@@ -40,7 +39,7 @@ impl<I: Reading> Tool for ReadingTool<I> {
         &self.spec
     }
 
-    fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> BoxFuture<'a, Result<ToolOutput, ToolLayerError>> {
+    fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a> {
         Box::pin(async move {
             let input: I = match input::parse(input) {
                 Ok(input) => input,

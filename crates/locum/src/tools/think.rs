@@ -1,13 +1,12 @@
 //! `think`: a place for a thought. It has no effect; that the model writes it down is the point.
 
-use futures_util::future::BoxFuture;
 use locum_core::limits::TOOL_OUTPUT_BYTES_MAX;
 use locum_core::transcript::{Repeat, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Tool, ToolLayerError, ToolScope, input};
+use super::{Tool, ToolFuture, ToolScope, input};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +31,7 @@ impl Tool for Think {
         &self.spec
     }
 
-    fn call<'a>(&'a self, input: Value, _: &'a ToolScope) -> BoxFuture<'a, Result<ToolOutput, ToolLayerError>> {
+    fn call<'a>(&'a self, input: Value, _: &'a ToolScope) -> ToolFuture<'a> {
         Box::pin(async move {
             Ok(match input::parse::<Thought>(input) {
                 Err(output) => output,

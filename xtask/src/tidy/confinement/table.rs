@@ -41,10 +41,16 @@ pub(super) const CONFINEMENTS: &[Confinement] = &[
         rule: "one-select",
         scope: "crates/",
         words: &["select!", "tokio::select"],
-        places: &[Place {
-            path: "crates/locum/src/driver.rs",
-            reason: "the one loop that waits for several things at once",
-        }],
+        places: &[
+            Place {
+                path: "crates/locum/src/driver/attend.rs",
+                reason: "the driver waits for its work and for everything that may end it",
+            },
+            Place {
+                path: "crates/locum-cli/src/commands/foreground.rs",
+                reason: "a person waits for an answer, watches progress and may interrupt",
+            },
+        ],
         advice: "let the driver wait, or give each source its own owned task",
     },
     Confinement {

@@ -1,0 +1,266 @@
+//! The command line, as it is said. What it means is made of it in `door` and `commands`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Ask a specialist, get an answer.
+#[derive(Debug, Parser)]
+#[command(name = "locum", version, max_term_width = 100, propagate_version = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every verb takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Print JSON for machines
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print the answer and nothing else
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// The session to work in [env: LOCUM_SESSION]
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// The model, for example openai:gpt-5.4-mini, offline or scripted:FILE
+    #[arg(long, global = true, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// A directory with further agents
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) agents: Vec<PathBuf>,
+    /// Write tasks, inputs and results to the operation log
+    #[arg(long, global = true)]
+    pub(crate) log_payloads: bool,
+}
+
+/// A verb.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ask one agent and wait for its answer
+    Run(Run),
+    /// Ask several agents at once and wait for all answers
+    Parallel(Parallel),
+    /// Ask several agents in turn; {previous} stands for the answer before
+    Chain(Chain),
+    /// Start a task in the background and return at once
+    Spawn(Spawn),
+    /// Show how tasks stand
+    Status(StatusArgs),
+    /// Wait for tasks to end
+    Wait(WaitArgs),
+    /// Take a finished task's result
+    Collect(TaskArgs),
+    /// Read a task's whole result, also after it was collected
+    Result(ResultArgs),
+    /// Stop a task, keeping what it has
+    Cancel(TaskArgs),
+    /// Show what happened in a task
+    Logs(TaskArgs),
+    /// Show the agents
+    #[command(subcommand)]
+    Agents(Agents),
+    /// Show or change the shared context of the session
+    #[command(subcommand)]
+    Context(ContextVerb),
+    /// Call a tool with JSON, as a model would
+    Call(Call),
+    /// Show the tools that a model is offered
+    Tools,
+    /// Print the text that tells an orchestrating model how to delegate
+    Prompt,
+    /// Serve the tools over MCP on standard input and output
+    Mcp,
+    /// Show the settings
+    #[command(subcommand)]
+    Config(Config),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// A task given as `AGENT=TASK`.
+#[derive(Debug, Clone)]
+pub(crate) struct Pair {
+    pub(crate) agent: String,
+    pub(crate) task: String,
+}
+
+fn parse_pair(text: &str) -> Result<Pair, String> {
+    match text.split_once('=') {
+        Some((agent, task)) if !agent.is_empty() && !task.is_empty() => {
+            Ok(Pair { agent: agent.to_owned(), task: task.to_owned() })
+        }
+        _ => Err("write it as AGENT=TASK, for example 'explore=Where is the retry loop?'".to_owned()),
+    }
+}
+
+/// What a task is given beside its text.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TaskOptions {
+    /// Shown beside the task
+    #[arg(long)]
+    pub(crate) label: Option<String>,
+    /// Seconds until the task is stopped
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Input tokens that the task may use
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) max_input_tokens: Option<u64>,
+    /// Output tokens that the task may use
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) max_output_tokens: Option<u64>,
+    /// Directory to work in, below the project's root
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The agent to ask
+    pub(crate) agent: String,
+    /// What it should do; - reads it from standard input
+    #[arg(required = true)]
+    pub(crate) task: Vec<String>,
+    #[command(flatten)]
+    pub(crate) options: TaskOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Spawn {
+    /// The agent to ask
+    pub(crate) agent: String,
+    /// What it should do; - reads it from standard input
+    #[arg(required = true)]
+    pub(crate) task: Vec<String>,
+    #[command(flatten)]
+    pub(crate) options: TaskOptions,
+    /// Start only after this task has completed; its result is handed on
+    #[arg(long = "after", value_name = "TASK")]
+    pub(crate) depends_on: Vec<String>,
+    /// Queue when all places are taken
+    #[arg(long)]
+    pub(crate) queue: bool,
+    /// The same key and request give the same task
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Parallel {
+    /// Tasks, each as AGENT=TASK
+    #[arg(required_unless_present = "tasks", value_name = "AGENT=TASK", value_parser = parse_pair)]
+    pub(crate) entries: Vec<Pair>,
+    /// A file with one JSON object per line: agent, task and any option; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "entries")]
+    pub(crate) tasks: Option<PathBuf>,
+    /// How many run at once
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) concurrency: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Chain {
+    /// Steps, each as AGENT=TASK
+    #[arg(required_unless_present = "tasks", value_name = "AGENT=TASK", value_parser = parse_pair)]
+    pub(crate) entries: Vec<Pair>,
+    /// A file with one JSON object per line: agent, task and any option; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "entries")]
+    pub(crate) tasks: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The task; all that were not collected if left out
+    pub(crate) task_id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// The tasks; all unfinished ones if left out
+    pub(crate) task_ids: Vec<String>,
+    /// Return when the first of them has ended
+    #[arg(long)]
+    pub(crate) any: bool,
+    /// Seconds to wait at most
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskArgs {
+    /// The task
+    pub(crate) task_id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResultArgs {
+    /// The task
+    pub(crate) task_id: String,
+    /// First character to show
+    #[arg(long)]
+    pub(crate) offset: Option<usize>,
+    /// Characters to show; everything if left out
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Agents {
+    /// List the agents
+    List,
+    /// Show one agent with everything it has
+    Show {
+        /// The agent
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ContextVerb {
+    /// List the keys
+    List,
+    /// Print a value
+    Read {
+        /// The key
+        key: String,
+    },
+    /// Set a value; - reads it from standard input
+    Write {
+        /// The key
+        key: String,
+        /// The value
+        value: String,
+        /// Refuse unless this version is there; 0: the key must not exist
+        #[arg(long, value_name = "VERSION")]
+        expected_version: Option<u64>,
+    },
+    /// Remove a value
+    Delete {
+        /// The key
+        key: String,
+        /// Refuse unless this version is there
+        #[arg(long, value_name = "VERSION")]
+        expected_version: Option<u64>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// The tool, subagent or shared_context; - reads one {"tool", "input"} per line from standard input
+    pub(crate) tool: String,
+    /// The tool's input as JSON
+    #[arg(required_if_eq_any = [("tool", "subagent"), ("tool", "shared_context")])]
+    pub(crate) input: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Show every setting, its value and where it comes from
+    Show,
+}

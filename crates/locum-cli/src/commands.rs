@@ -1,0 +1,64 @@
+//! The verbs, one file each.
+
+mod agents;
+mod call;
+mod chain;
+mod config;
+mod context;
+mod foreground;
+mod logs;
+mod parallel;
+mod prompt;
+mod result;
+mod run;
+mod spawn;
+mod tasks;
+mod tools;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Command, Global};
+use crate::mcp;
+use crate::output::{Exit, Output};
+
+/// Runs a verb.
+pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
+    let Cli { global, command } = cli;
+    match command {
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "locum", &mut script);
+            output.answer(&String::from_utf8_lossy(&script));
+            Ok(Exit::Done)
+        }
+        Command::Tools => Ok(tools::show(output)),
+        Command::Config(_) => config::show(&global, output),
+        command => runtime()?.block_on(run_async(command, &global, output)),
+    }
+}
+
+/// One thread is enough to wait for models; searching files has a pool of its own.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+async fn run_async(command: Command, global: &Global, output: Output) -> anyhow::Result<Exit> {
+    match command {
+        Command::Run(args) => run::run(args, global, output).await,
+        Command::Parallel(args) => parallel::parallel(args, global, output).await,
+        Command::Chain(args) => chain::chain(args, global, output).await,
+        Command::Spawn(args) => spawn::spawn(args, global, output).await,
+        Command::Status(args) => tasks::status(args, global, output).await,
+        Command::Wait(args) => tasks::wait(args, global, output).await,
+        Command::Collect(args) => tasks::collect(args, global, output).await,
+        Command::Result(args) => result::result(args, global, output).await,
+        Command::Cancel(args) => tasks::cancel(args, global, output).await,
+        Command::Logs(args) => logs::logs(args, global, output).await,
+        Command::Agents(args) => agents::agents(args, global, output).await,
+        Command::Context(args) => context::context(args, global, output).await,
+        Command::Call(args) => call::call(args, global, output).await,
+        Command::Prompt => prompt::prompt(global, output).await,
+        Command::Mcp => mcp::serve(global, output).await,
+        Command::Tools | Command::Config(_) | Command::Completions { .. } => Ok(Exit::Done),
+    }
+}

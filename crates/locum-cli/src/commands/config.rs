@@ -1,0 +1,32 @@
+//! `locum config show`: every setting, its value and where it comes from.
+
+use anyhow::Context as _;
+use locum::Executor;
+use serde_json::json;
+
+use crate::args::Global;
+use crate::door::{self, Orchestrator};
+use crate::output::{Exit, Output, Table};
+
+pub(super) fn show(global: &Global, output: Output) -> anyhow::Result<Exit> {
+    let setup = door::setup(global, Orchestrator::Model, Executor::InProcess);
+    let (settings, places) = setup.settings().context("the settings cannot be used")?;
+    if output.is_json() {
+        let all: Vec<_> = settings
+            .all()
+            .iter()
+            .map(|setting| json!({"name": setting.name, "value": setting.value, "origin": setting.origin.to_string()}))
+            .collect();
+        output.json(&json!({"settings": all, "config_file": places.config_file(), "database": places.database(), "logs": places.logs()}));
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["SETTING", "VALUE", "FROM"]);
+    for setting in settings.all() {
+        table.row([setting.name.to_owned(), setting.value.to_string(), setting.origin.to_string()]);
+    }
+    output.answer(&table.render(output.width()));
+    output.note(&format!("settings {}", places.config_file().display()));
+    output.note(&format!("store    {}", places.database().display()));
+    output.note(&format!("logs     {}", places.logs().display()));
+    Ok(Exit::Done)
+}

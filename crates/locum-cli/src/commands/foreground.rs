@@ -1,0 +1,106 @@
+//! Asking and waiting while a person watches: progress lines, and an interrupt that stops the tasks.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use locum::limits;
+use locum::protocol::{FaceDefaults, Refusal, Response, SpawnEntry, SubagentAction};
+
+use crate::args::{Pair, TaskOptions};
+use crate::door::Door;
+use crate::output::live::Live;
+
+/// How asking in the foreground ended.
+pub(super) enum Asked {
+    /// With an answer or a refusal.
+    Answered(Box<Result<Response, Refusal>>),
+    /// A person interrupted it; the tasks were stopped.
+    Interrupted,
+}
+
+/// Asks and waits. An interrupt cancels what this process works on.
+pub(super) async fn ask(door: &Door, action: SubagentAction, face: FaceDefaults) -> Asked {
+    let desk = &door.opened.desk;
+    let news = desk.progress();
+    let mut live = Live::new();
+    let asked = {
+        let answer = door.ask_under(action, face);
+        let watch = async {
+            if door.output.is_live() {
+                live.show(news).await;
+            } else {
+                drop(news);
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            answer = answer => Asked::Answered(Box::new(answer)),
+            // Without a handler for it, an interrupt ends the process and the tasks are found by the next one.
+            Ok(()) = tokio::signal::ctrl_c() => Asked::Interrupted,
+            () = watch => Asked::Interrupted,
+        }
+    };
+    drop(live);
+    if matches!(asked, Asked::Interrupted) {
+        desk.cancel_held().await;
+    }
+    asked
+}
+
+/// An entry for one task as a person gave it.
+pub(super) fn entry(door: &Door, agent: String, task: String, options: TaskOptions) -> SpawnEntry {
+    let TaskOptions { label, timeout, max_input_tokens, max_output_tokens, cwd } = options;
+    SpawnEntry {
+        agent,
+        task,
+        label,
+        timeout,
+        max_input_tokens,
+        max_output_tokens,
+        cwd,
+        model: door.call_model.clone(),
+        ..SpawnEntry::default()
+    }
+}
+
+/// The words of a task, or standard input for `-`.
+pub(super) fn task_text(words: &[String]) -> anyhow::Result<String> {
+    if words == ["-"] { read_text(Path::new("-")) } else { Ok(words.join(" ")) }
+}
+
+/// A file, or standard input for `-`, up to the size of a request.
+pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
+    let most = limits::REQUEST_BYTES_MAX as u64;
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(most + 1).read_to_string(&mut text)
+    } else {
+        let file = std::fs::File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        file.take(most + 1).read_to_string(&mut text)
+    };
+    let read = read.with_context(|| format!("{} cannot be read", path.display()))?;
+    anyhow::ensure!(read as u64 <= most, "{} is larger than {most} bytes", path.display());
+    Ok(text)
+}
+
+/// Tasks given as `AGENT=TASK`, or as lines of JSON in a file.
+pub(super) fn entries(door: &Door, pairs: Vec<Pair>, file: Option<&Path>) -> anyhow::Result<Vec<SpawnEntry>> {
+    let mut entries = match file {
+        Some(path) => read_text(path)?
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(place, line)| {
+                serde_json::from_str(line).with_context(|| format!("{}:{}", path.display(), place + 1))
+            })
+            .collect::<anyhow::Result<Vec<SpawnEntry>>>()?,
+        None => {
+            pairs.into_iter().map(|Pair { agent, task }| SpawnEntry { agent, task, ..SpawnEntry::default() }).collect()
+        }
+    };
+    for entry in &mut entries {
+        entry.model = entry.model.take().or_else(|| door.call_model.clone());
+    }
+    Ok(entries)
+}

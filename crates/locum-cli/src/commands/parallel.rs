@@ -1,0 +1,58 @@
+//! `locum parallel`: ask several agents at once.
+
+use locum::Executor;
+use locum::protocol::request::Many;
+use locum::protocol::response::{Parallel, ParallelResult};
+use locum::protocol::{FaceDefaults, Response, SubagentAction};
+
+use super::foreground::{self, Asked};
+use super::run;
+use crate::args::{self, Global};
+use crate::door::{Door, Orchestrator};
+use crate::output::{Exit, Output};
+
+pub(super) async fn parallel(args: args::Parallel, global: &Global, output: Output) -> anyhow::Result<Exit> {
+    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
+    let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref())?;
+    let action = SubagentAction::Parallel(Many { tasks, background: None });
+    let face = FaceDefaults { concurrency: Some(args.concurrency), ..FaceDefaults::person() };
+    match foreground::ask(&door, action, face).await {
+        Asked::Interrupted => Ok(run::interrupted(output)),
+        Asked::Answered(answer) => match *answer {
+            Err(refusal) => Ok(output.refuse(&refusal)),
+            Ok(Response::Parallel(answer)) => {
+                if output.is_json() {
+                    output.json(&answer);
+                } else {
+                    show(&door, &answer).await;
+                }
+                let all = answer.completed == answer.results.len();
+                Ok(if all { Exit::Done } else { Exit::Failed })
+            }
+            Ok(other) => {
+                output.json(&other);
+                Ok(Exit::Done)
+            }
+        },
+    }
+}
+
+async fn show(door: &Door, answer: &Parallel) {
+    let output = door.output;
+    for result in &answer.results {
+        match result {
+            ParallelResult::Collected(task) => {
+                output.answer(&format!("## @{} {}: {}", task.agent, task.task_id, task.status.as_str()));
+                run::show(door, task).await;
+                output.answer("");
+            }
+            ParallelResult::Refused(entry) => {
+                output.answer(&format!("## @{}: refused", entry.agent));
+                output.refuse(&entry.refusal);
+                output.answer("");
+            }
+        }
+    }
+    let Parallel { completed, failed, stalled, results } = answer;
+    output.note(&format!("{completed} of {} completed, {failed} failed, {stalled} stalled", results.len()));
+}

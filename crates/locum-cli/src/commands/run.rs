@@ -1,0 +1,92 @@
+//! `locum run`: ask one agent and wait for its answer.
+
+use locum::Executor;
+use locum::protocol::request::Run;
+use locum::protocol::response::Collected;
+use locum::protocol::{FaceDefaults, Refusal, Response, SubagentAction};
+use locum::task::{Reason, Status};
+
+use super::foreground::{self, Asked};
+use super::result::whole_text;
+use crate::args::{self, Global};
+use crate::door::{Door, Orchestrator};
+use crate::output::{Exit, Output};
+
+pub(super) async fn run(args: args::Run, global: &Global, output: Output) -> anyhow::Result<Exit> {
+    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
+    let task = foreground::task_text(&args.task)?;
+    let entry = foreground::entry(&door, args.agent, task, args.options);
+    let action = SubagentAction::Run(Run { entry, background: false });
+    match foreground::ask(&door, action, FaceDefaults::person()).await {
+        Asked::Interrupted => Ok(interrupted(output)),
+        Asked::Answered(answer) => Ok(present(&door, *answer).await),
+    }
+}
+
+pub(super) fn interrupted(output: Output) -> Exit {
+    output.note("interrupted: the tasks were cancelled; `locum status` lists them");
+    Exit::Interrupted
+}
+
+async fn present(door: &Door, answer: Result<Response, Refusal>) -> Exit {
+    match answer {
+        Err(refusal) => door.output.refuse(&refusal),
+        Ok(Response::Collected(task)) if door.output.is_json() => {
+            door.output.json(&task);
+            exit_of(&task)
+        }
+        Ok(Response::Collected(task)) => {
+            show(door, &task).await;
+            exit_of(&task)
+        }
+        Ok(other) => {
+            door.output.json(&other);
+            Exit::Done
+        }
+    }
+}
+
+/// Shows a finished task to a person: the whole answer on standard output, the rest beside it.
+pub(super) async fn show(door: &Door, task: &Collected) {
+    let output = door.output;
+    let id = task.task_id.to_string();
+    match whole_text(door, &id).await {
+        Ok(text) if !text.trim().is_empty() => output.answer(&text),
+        Ok(_) => {}
+        Err(refusal) => {
+            output.refuse(&refusal);
+        }
+    }
+    if let Some(error) = &task.error {
+        output.complain(error, None);
+    }
+    for warning in &task.warnings {
+        output.warn(warning);
+    }
+    output.note(&footer(task));
+}
+
+/// What a task was and what it used, on one line.
+pub(super) fn footer(task: &Collected) -> String {
+    let usage = &task.usage;
+    format!(
+        "@{} {} · {} · {} · {} turns, {} tool calls · {}+{} tokens · {:.1} s",
+        task.agent,
+        task.task_id,
+        task.status.as_str(),
+        task.receipt.model.effective,
+        usage.turns,
+        usage.tool_calls,
+        usage.input_tokens,
+        usage.output_tokens,
+        std::time::Duration::from_millis(usage.duration_ms).as_secs_f64(),
+    )
+}
+
+pub(super) fn exit_of(task: &Collected) -> Exit {
+    match (task.status, task.reason) {
+        (Status::Completed, _) => Exit::Done,
+        (_, Some(Reason::Timeout)) => Exit::TimedOut,
+        _ => Exit::Failed,
+    }
+}

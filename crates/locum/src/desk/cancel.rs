@@ -1,0 +1,129 @@
+//! Stopping a task and everything below it, with proof.
+
+use std::time::Duration;
+
+use locum_core::limits;
+use locum_core::protocol::request::WaitMode;
+use locum_core::protocol::response::{CancelReceipt, Cancelled, CancelledProcess, CancelledTask};
+use locum_core::protocol::{FaceDefaults, Refusal, Response};
+use tokio::time::Instant;
+
+use super::Desk;
+use super::collect::bounded;
+use super::spawn::is_open;
+use crate::engine::store_refusal;
+use crate::store::{Command, OwnerRow, TaskQuery, TaskRow};
+use crate::{process, worker};
+
+/// How often a process that should end is looked at.
+const LOOK_MS: u64 = 20;
+
+impl Desk {
+    pub(super) async fn cancel(&self, task_id: &str, face: &FaceDefaults) -> Result<Response, Refusal> {
+        let deadline = Instant::now() + Duration::from_millis(limits::CANCEL_MS_MAX);
+        let row = self.uncollected(task_id).await?;
+        let tree = self.tree(row).await?;
+        let open: Vec<TaskRow> = tree.iter().filter(|row| is_open(row)).cloned().collect();
+        let owners = self.dedicated_owners(&open).await?;
+        for row in &open {
+            let sent = self.engine.hands.store.send(&row.summary.uid, Command::Cancel).await;
+            sent.map_err(|error| store_refusal(&error))?;
+        }
+        self.take_over_orphans(&open).await?;
+        let ended = self.until_ended(&open, WaitMode::All);
+        // Time that runs out is an answer too: the receipt says what is still alive.
+        if let Ok(ended) = tokio::time::timeout_at(deadline, ended).await {
+            ended?;
+        }
+        let processes = observe(&owners, deadline).await;
+        let uids = tree.iter().map(|row| row.summary.uid.clone()).collect();
+        let rows = self.engine.rows(TaskQuery::Uids(uids)).await?;
+        self.receipt(&tree[0], rows, processes, face).await
+    }
+
+    /// A task and everything below it, itself first.
+    async fn tree(&self, row: TaskRow) -> Result<Vec<TaskRow>, Refusal> {
+        let mut tree = vec![row];
+        let mut next = 0;
+        while let Some(row) = tree.get(next) {
+            let children = self.engine.rows(TaskQuery::Children(row.summary.uid.clone())).await?;
+            tree.extend(children);
+            next += 1;
+        }
+        Ok(tree)
+    }
+
+    /// Tasks whose worker is gone are ended here: nobody else would hear the command.
+    async fn take_over_orphans(&self, open: &[TaskRow]) -> Result<(), Refusal> {
+        let dead = self.engine.dead_owners().await.map_err(|error| store_refusal(&error))?;
+        for row in open.iter().filter(|row| row.owner.is_none_or(|owner| dead.contains(&owner))) {
+            let uid = &row.summary.uid;
+            let claimed =
+                worker::claim(&self.engine, uid, dead.clone()).await.map_err(|error| store_refusal(&error))?;
+            if claimed {
+                worker::cancel(&self.engine, uid).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// The processes that live for these tasks alone: they must end with them.
+    async fn dedicated_owners(&self, open: &[TaskRow]) -> Result<Vec<OwnerRow>, Refusal> {
+        let all = self.engine.rows(TaskQuery::Unfinished(None)).await?;
+        let others = |row: &OwnerRow| {
+            all.iter().any(|task| {
+                task.owner == Some(row.owner.id) && !open.iter().any(|ours| ours.summary.uid == task.summary.uid)
+            })
+        };
+        let ours = |row: &OwnerRow| open.iter().any(|task| task.owner == Some(row.owner.id));
+        let owners = self.engine.hands.store.owners().await.map_err(|error| store_refusal(&error))?;
+        Ok(owners.into_iter().filter(|row| row.owner.detached && ours(row) && !others(row)).collect())
+    }
+
+    async fn receipt(
+        &self,
+        asked: &TaskRow,
+        rows: Vec<TaskRow>,
+        processes: Vec<CancelledProcess>,
+        face: &FaceDefaults,
+    ) -> Result<Response, Refusal> {
+        let line = |row: &TaskRow| CancelledTask { task_id: row.summary.task_id, status: row.summary.standing.status };
+        let tasks: Vec<CancelledTask> = rows.iter().map(line).collect();
+        let row = rows.iter().find(|row| row.summary.uid == asked.summary.uid);
+        let row = row.ok_or_else(|| Refusal::internal("the task is missing"))?;
+        let partial_result = if is_open(row) {
+            None
+        } else {
+            let (_, outcome) = self.engine.finished(row).await?;
+            let unfinished = !matches!(outcome, locum_core::task::Outcome::Completed { .. });
+            let text = bounded(outcome.text(), face.result_chars_max).0;
+            Some(text).filter(|text| unfinished && !text.is_empty())
+        };
+        let confirmed =
+            tasks.iter().all(|task| task.status.is_final()) && processes.iter().all(|process| process.ended);
+        let usage = row.summary.standing.usage.clone();
+        Ok(Response::Cancelled(Box::new(Cancelled {
+            task_id: row.summary.task_id,
+            status: row.summary.standing.status,
+            partial_result,
+            receipt: CancelReceipt { confirmed, tasks, processes, worktree: None, usage },
+        })))
+    }
+}
+
+/// Looks at processes until they are gone or the time is over.
+async fn observe(owners: &[OwnerRow], deadline: Instant) -> Vec<CancelledProcess> {
+    let mut processes: Vec<CancelledProcess> = owners
+        .iter()
+        .map(|row| CancelledProcess { pid: row.owner.pid, started: row.owner.started.clone(), ended: false })
+        .collect();
+    loop {
+        for process in &mut processes {
+            process.ended = process.ended || !process::is_running(process.pid, &process.started);
+        }
+        if processes.iter().all(|process| process.ended) || Instant::now() >= deadline {
+            return processes;
+        }
+        tokio::time::sleep(Duration::from_millis(LOOK_MS)).await;
+    }
+}

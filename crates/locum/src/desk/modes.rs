@@ -1,0 +1,144 @@
+//! The foreground forms: start, wait, collect. They are data for the same path as `spawn`.
+
+use locum_core::admission::Order;
+use locum_core::protocol::request::{CallerKind, Many, Run, WaitMode};
+use locum_core::protocol::response::{Chain, Collected, Parallel, ParallelResult, RefusedEntry, TaskIds};
+use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
+use locum_core::task::{Reason, Status};
+
+use super::Desk;
+use super::spawn::{Started, Together};
+use crate::store::{TaskQuery, TaskRow};
+
+/// How many of a person's `parallel` run at once when nothing else is said.
+const PERSON_CONCURRENCY: u32 = 4;
+
+impl Desk {
+    pub(super) async fn run(&self, run: Run, face: &FaceDefaults) -> Result<Response, Refusal> {
+        let queue = run.entry.queue.unwrap_or(false);
+        let mut order = self.order(run.entry, locum_core::task::plan::Among::Session, queue, self.places(face));
+        order.among = self.among(face, &order.uid);
+        let mut started = self.start(vec![order], face, Together::AllOrNone).await?;
+        let Some(Ok(Started { row, .. })) = started.pop() else {
+            return Err(Refusal::internal("the task was not started"));
+        };
+        if run.background {
+            return Ok(Response::Background(TaskIds { task_ids: vec![row.summary.task_id], refused: Vec::new() }));
+        }
+        let row = self.ended(vec![row]).await?.pop().ok_or_else(|| Refusal::internal("the task is missing"))?;
+        Ok(Response::Collected(Box::new(self.take(&row, face).await?)))
+    }
+
+    pub(super) async fn parallel(&self, many: Many, face: &FaceDefaults) -> Result<Response, Refusal> {
+        check_not_empty(&many)?;
+        let entries = many.tasks.clone();
+        let orders = self.orders(many.tasks, face, |_| None);
+        let started = self.start(orders, face, Together::Each).await?;
+        let refused = |entry: &SpawnEntry, refusal: &Refusal| RefusedEntry {
+            refusal: refusal.clone(),
+            agent: entry.agent.clone(),
+            task: entry.task.clone(),
+        };
+        if many.background == Some(true) {
+            let task_ids = started.iter().flatten().map(|started| started.row.summary.task_id).collect();
+            let refusals = entries
+                .iter()
+                .zip(&started)
+                .filter_map(|(entry, started)| started.as_ref().err().map(|refusal| refused(entry, refusal)));
+            return Ok(Response::Background(TaskIds { task_ids, refused: refusals.collect() }));
+        }
+        let rows = started.iter().flatten().map(|started| started.row.clone()).collect();
+        let mut ended = self.ended(rows).await?.into_iter();
+        let mut results = Vec::with_capacity(started.len());
+        for (entry, started) in entries.iter().zip(&started) {
+            results.push(match started {
+                Err(refusal) => ParallelResult::Refused(refused(entry, refusal)),
+                Ok(_) => {
+                    let row = ended.next().ok_or_else(|| Refusal::internal("a task is missing"))?;
+                    ParallelResult::Collected(Box::new(self.take(&row, face).await?))
+                }
+            });
+        }
+        Ok(Response::Parallel(count(results)))
+    }
+
+    pub(super) async fn chain(&self, many: Many, face: &FaceDefaults) -> Result<Response, Refusal> {
+        check_not_empty(&many)?;
+        let orders = self.orders(many.tasks, face, |place| place.checked_sub(1));
+        let started = self.start(orders, face, Together::AllOrNone).await?;
+        let rows: Vec<TaskRow> = started.into_iter().flatten().map(|started| started.row).collect();
+        if many.background == Some(true) {
+            let task_ids = rows.iter().map(|row| row.summary.task_id).collect();
+            return Ok(Response::Background(TaskIds { task_ids, refused: Vec::new() }));
+        }
+        let steps = rows.len();
+        let ended = self.ended(rows).await?;
+        let mut collected = Vec::with_capacity(steps);
+        for row in &ended {
+            collected.push(self.take(row, face).await?);
+        }
+        // The step to show is the first that did not complete: those after it only waited for it.
+        let failed = collected.iter().position(|step| step.status != Status::Completed);
+        let place = failed.unwrap_or(steps.saturating_sub(1));
+        let step = collected.into_iter().nth(place).ok_or_else(|| Refusal::internal("the step is missing"))?;
+        Ok(Response::Chain(Box::new(Chain { collected: step, step: place + 1, steps })))
+    }
+
+    /// Orders for the entries of one request; beyond the places they queue.
+    fn orders(
+        &self,
+        entries: Vec<SpawnEntry>,
+        face: &FaceDefaults,
+        after: impl Fn(usize) -> Option<usize>,
+    ) -> Vec<Order> {
+        let places = self.places(face);
+        let mut orders: Vec<Order> = Vec::with_capacity(entries.len());
+        for (place, entry) in entries.into_iter().enumerate() {
+            let mut order = self.order(entry, locum_core::task::plan::Among::Session, true, places);
+            let first = orders.first().map_or(&order.uid, |first| &first.uid).clone();
+            order.among = self.among(face, &first);
+            order.after = after(place);
+            orders.push(order);
+        }
+        orders
+    }
+
+    /// How many tasks of a command, or of the session, may run at once.
+    fn places(&self, face: &FaceDefaults) -> u32 {
+        match face.caller {
+            CallerKind::Model => self.engine.rules.limits.max_running,
+            CallerKind::Person => face.concurrency.unwrap_or(PERSON_CONCURRENCY).max(1),
+        }
+    }
+
+    /// The same tasks once all of them have ended, in the same order.
+    async fn ended(&self, rows: Vec<TaskRow>) -> Result<Vec<TaskRow>, Refusal> {
+        self.until_ended(&rows, WaitMode::All).await?;
+        let uids: Vec<_> = rows.iter().map(|row| row.summary.uid.clone()).collect();
+        let mut ended = self.engine.rows(TaskQuery::Uids(uids)).await?;
+        let place = |row: &TaskRow| rows.iter().position(|asked| asked.summary.uid == row.summary.uid);
+        ended.sort_by_key(place);
+        Ok(ended)
+    }
+}
+
+fn check_not_empty(many: &Many) -> Result<(), Refusal> {
+    if many.tasks.is_empty() {
+        return Err(Refusal::invalid("`tasks` is empty").hint("give at least one {agent, task}"));
+    }
+    Ok(())
+}
+
+fn count(results: Vec<ParallelResult>) -> Parallel {
+    let ended = |wanted: fn(&Collected) -> bool| {
+        let counts = |result: &&ParallelResult| match result {
+            ParallelResult::Collected(collected) => wanted(collected),
+            ParallelResult::Refused(_) => false,
+        };
+        results.iter().filter(counts).count()
+    };
+    let completed = ended(|task| task.status == Status::Completed);
+    let stalled = ended(|task| task.reason == Some(Reason::Stalled));
+    let failed = results.len() - completed - stalled;
+    Parallel { results, completed, failed, stalled }
+}

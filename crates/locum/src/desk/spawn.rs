@@ -1,0 +1,209 @@
+//! Starting tasks: one transaction admits them, then somebody works on them.
+
+use locum_core::admission::{self, Admitted, Order};
+use locum_core::ids::{TaskId, Uid};
+use locum_core::limits;
+use locum_core::protocol::request::CallerKind;
+use locum_core::protocol::response::Spawned;
+use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
+use locum_core::session::{Acceptance, Lookup, SessionChange};
+use locum_core::task::event::TaskEvent;
+use locum_core::task::plan::Among;
+use locum_core::task::{Record, Status, Task};
+
+use super::Desk;
+use crate::engine::{Executor, store_refusal};
+use crate::store::{Lease, TaskQuery, TaskRow};
+use crate::worker;
+
+/// Whether orders stand or fall together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Together {
+    /// One refusal refuses all.
+    AllOrNone,
+    /// A refusal refuses only its own order.
+    Each,
+}
+
+/// A task that an order led to.
+#[derive(Debug, Clone)]
+pub(super) struct Started {
+    pub(super) row: TaskRow,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Desk {
+    pub(super) async fn spawn(&self, entry: SpawnEntry, face: &FaceDefaults) -> Result<Response, Refusal> {
+        let queue = entry.queue.unwrap_or(false);
+        let order = self.order(entry, Among::Session, queue, self.engine.rules.limits.max_running);
+        let mut started = self.start(vec![order], face, Together::AllOrNone).await?;
+        let Some(Ok(started)) = started.pop() else { return Err(Refusal::internal("the task was not started")) };
+        self.spawned(started).await
+    }
+
+    async fn spawned(&self, Started { row, warnings }: Started) -> Result<Response, Refusal> {
+        let status = self.present(&row).await?;
+        Ok(Response::Spawned(Spawned {
+            task_id: status.task_id,
+            agent: status.agent,
+            status: status.status,
+            uid: row.summary.uid,
+            position: status.position,
+            waiting_for: status.waiting_for,
+            warnings,
+        }))
+    }
+
+    pub(super) fn order(&self, entry: SpawnEntry, among: Among, queue: bool, running_max: u32) -> Order {
+        Order { entry, uid: new_uid(), after: None, queue, among, running_max }
+    }
+
+    /// Where running tasks are counted for a foreground command: a person's command is bounded by itself.
+    pub(super) fn among(&self, face: &FaceDefaults, first: &Uid) -> Among {
+        match face.caller {
+            CallerKind::Model => Among::Session,
+            CallerKind::Person => Among::Group(first.clone()),
+        }
+    }
+
+    /// Admits orders in one transaction and sees to it that somebody works on them.
+    pub(super) async fn start(
+        &self,
+        orders: Vec<Order>,
+        face: &FaceDefaults,
+        together: Together,
+    ) -> Result<Vec<Result<Started, Refusal>>, Refusal> {
+        self.check_enabled()?;
+        if orders.len() > limits::TASKS_PER_REQUEST_MAX {
+            return Err(Refusal::invalid(format!("more than {} tasks in one request", limits::TASKS_PER_REQUEST_MAX)));
+        }
+        let lookup = lookup_for(&orders);
+        let (caller, session, face) = (self.caller.clone(), self.session.clone(), face.clone());
+        let now = self.engine.hands.clock.now();
+        let decision = move |engine: &crate::engine::Engine, view: &locum_core::session::SessionView| {
+            let premises = engine.premises(&session, &caller, now);
+            let verdicts = admission::admit(&orders, &face, &premises, view);
+            if together == Together::AllOrNone
+                && let Some(refusal) = verdicts.iter().find_map(|verdict| verdict.as_ref().err())
+            {
+                return Err(refusal.clone());
+            }
+            let accepted = verdicts.iter().filter_map(|verdict| match verdict {
+                Ok(Admitted::New(acceptance)) => Some(SessionChange::Accept(acceptance.clone())),
+                Ok(Admitted::Same(_)) | Err(_) => None,
+            });
+            Ok((accepted.collect(), verdicts))
+        };
+        if self.engine.executor == Executor::InProcess {
+            let beat = self.engine.hands.store.beat(&self.engine.worker.owner, now).await;
+            beat.map_err(|error| store_refusal(&error))?;
+        }
+        let (decided, verdicts) = self.engine.decide(&self.session, lookup, decision).await?;
+        let warning = self.put_to_work(&decided.accepted, &verdicts).await?;
+        worker::wake(&std::sync::Arc::downgrade(&self.engine), decided.moved);
+        let mut answers = self.answer(decided.accepted, verdicts).await?;
+        for started in answers.iter_mut().flatten() {
+            started.warnings.extend(warning.clone());
+        }
+        Ok(answers)
+    }
+
+    async fn answer(
+        &self,
+        accepted: Vec<TaskRow>,
+        verdicts: Vec<Result<Admitted, Refusal>>,
+    ) -> Result<Vec<Result<Started, Refusal>>, Refusal> {
+        let mut accepted = accepted.into_iter();
+        let mut answers = Vec::with_capacity(verdicts.len());
+        for verdict in verdicts {
+            answers.push(match verdict {
+                Err(refusal) => Err(refusal),
+                Ok(Admitted::New(acceptance)) => {
+                    let row = accepted.next().ok_or_else(|| Refusal::internal("an accepted task is missing"))?;
+                    Ok(Started { row, warnings: acceptance.plan.warnings })
+                }
+                Ok(Admitted::Same(same)) => {
+                    let rows = self.engine.rows(TaskQuery::Uids(vec![same.known.uid])).await?;
+                    let row = rows.into_iter().next().ok_or_else(|| Refusal::internal("the earlier task is gone"))?;
+                    Ok(Started { row, warnings: Vec::new() })
+                }
+            });
+        }
+        Ok(answers)
+    }
+
+    /// Hands accepted tasks to this process's worker, or to a process of their own; what to say if that cannot be
+    /// started.
+    async fn put_to_work(
+        &self,
+        rows: &[TaskRow],
+        verdicts: &[Result<Admitted, Refusal>],
+    ) -> Result<Option<String>, Refusal> {
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        if self.engine.executor == Executor::Detached {
+            return Ok(self.launch_worker(rows));
+        }
+        let accepted = verdicts.iter().filter_map(|verdict| match verdict {
+            Ok(Admitted::New(acceptance)) => Some(acceptance),
+            Ok(Admitted::Same(_)) | Err(_) => None,
+        });
+        for (row, acceptance) in rows.iter().zip(accepted) {
+            let lease = Lease { uid: row.summary.uid.clone(), owner: self.engine.worker.owner.id, epoch: 1 };
+            if row.summary.standing.status.is_final() {
+                continue;
+            }
+            match task_of(row, acceptance) {
+                Some(task) => worker::take_up(&self.engine, lease, task),
+                None => {
+                    let task = worker::load(&self.engine, &row.summary.uid).await;
+                    worker::take_up(&self.engine, lease, task.map_err(|error| store_refusal(&error))?);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Starts a process for these tasks. They are accepted either way: whoever looks next finds them without a worker
+    /// and starts one.
+    fn launch_worker(&self, rows: &[TaskRow]) -> Option<String> {
+        let uids: Vec<Uid> = rows.iter().map(|row| row.summary.uid.clone()).collect();
+        let failure = match &self.engine.launcher {
+            Some(launcher) => launcher.launch(&uids).err()?.to_string(),
+            None => "there is no program to start a worker with".to_owned(),
+        };
+        Some(format!("{failure}; the next command that looks at the task tries again"))
+    }
+}
+
+/// The task as it was accepted, without reading it back, where nothing has happened to it since.
+fn task_of(row: &TaskRow, acceptance: &Acceptance) -> Option<Task> {
+    if row.summary.seq != 1 {
+        return None;
+    }
+    let event = TaskEvent::Accepted { plan: Box::new(acceptance.plan.clone()), parked: acceptance.parked };
+    Task::accepted(Record { seq: 1, at: acceptance.plan.created_at, event }).ok()
+}
+
+fn lookup_for(orders: &[Order]) -> Lookup {
+    let named = orders.iter().flat_map(|order| order.entry.depends_on.iter().flatten());
+    Lookup {
+        agents: true,
+        tasks: named.filter_map(|text| TaskId::parse(text).ok()).collect(),
+        idempotency_keys: orders.iter().filter_map(|order| order.entry.idempotency_key.clone()).collect(),
+        ..Lookup::default()
+    }
+}
+
+/// A new globally unique id.
+pub(crate) fn new_uid() -> Uid {
+    let text = ulid::Ulid::generate().to_string().to_ascii_lowercase();
+    Uid::parse(&text).expect("a ULID in lower case is letters and digits")
+}
+
+/// Whether a task counts as started for a caller that waits.
+pub(super) fn is_open(row: &TaskRow) -> bool {
+    let status: Status = row.summary.standing.status;
+    !status.is_final()
+}

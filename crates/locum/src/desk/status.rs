@@ -1,0 +1,134 @@
+//! How tasks stand.
+
+use locum_core::ids::TaskId;
+use locum_core::limits;
+use locum_core::protocol::request;
+use locum_core::protocol::response::{TaskStatus, Tasks};
+use locum_core::protocol::{Code, Refusal, Response};
+use locum_core::task::Status;
+
+use super::{Desk, Stay};
+use crate::engine::store_refusal;
+use crate::store::{TaskQuery, TaskRow};
+
+impl Desk {
+    pub(super) async fn status(&self, request: request::Status) -> Result<Response, Refusal> {
+        let Some(task_id) = request.task_id else {
+            let rows = self.engine.rows(TaskQuery::Uncollected(self.session.clone())).await?;
+            let tasks = self.present_all(&rows).await?;
+            return Ok(Response::Tasks(Tasks { tasks }));
+        };
+        let row = self.uncollected(&task_id).await?;
+        let row = self.hold_in_storm(row).await?;
+        let mut status = self.present(&row).await?;
+        if !status.status.is_final() {
+            status.poll_after_ms = Some(limits::POLL_AFTER_MS);
+            status.hint = Some("use wait instead of polling".to_owned());
+        }
+        Ok(Response::Status(Box::new(status)))
+    }
+
+    /// A task of this session, collected or not.
+    pub(super) async fn row(&self, task_id: &str) -> Result<TaskRow, Refusal> {
+        let row = match TaskId::parse(task_id) {
+            Ok(id) => self.engine.rows(TaskQuery::Ids(self.session.clone(), vec![id])).await?.pop(),
+            Err(_) => None,
+        };
+        row.ok_or_else(|| {
+            let shown: String = task_id.chars().take(80).collect();
+            Refusal::new(Code::TaskNotFound, format!("this session has no task `{shown}`"))
+                .hint("status without task_id lists the tasks")
+        })
+    }
+
+    /// A task of this session that was not collected yet.
+    pub(super) async fn uncollected(&self, task_id: &str) -> Result<TaskRow, Refusal> {
+        let row = self.row(task_id).await?;
+        if !row.collected {
+            return Ok(row);
+        }
+        let id = row.summary.task_id;
+        let message = format!("task {id} was collected already; `result` with task_id {id} still has its text");
+        Err(Refusal::new(Code::TaskNotFound, message).hint("use the action result"))
+    }
+
+    /// One task as callers see it.
+    pub(super) async fn present(&self, row: &TaskRow) -> Result<TaskStatus, Refusal> {
+        let mut presented = self.present_all(std::slice::from_ref(row)).await?;
+        presented.pop().ok_or_else(|| Refusal::internal("the task is missing"))
+    }
+
+    /// Tasks as callers see them, with their place in the queue and what they wait for.
+    pub(super) async fn present_all(&self, rows: &[TaskRow]) -> Result<Vec<TaskStatus>, Refusal> {
+        let parked = |row: &TaskRow| matches!(row.summary.standing.status, Status::Queued | Status::Waiting);
+        let unfinished = if rows.iter().any(parked) {
+            self.engine.rows(TaskQuery::Unfinished(Some(self.session.clone()))).await?
+        } else {
+            Vec::new()
+        };
+        let mut tasks: Vec<TaskStatus> = rows.iter().map(|row| present(row, &unfinished)).collect();
+        self.say_what_is_missing(rows, &mut tasks).await?;
+        Ok(tasks)
+    }
+
+    /// An unfinished task that nobody works on may wait for a key: its status says for which.
+    async fn say_what_is_missing(&self, rows: &[TaskRow], tasks: &mut [TaskStatus]) -> Result<(), Refusal> {
+        let mine = Some(self.engine.worker.owner.id);
+        let elsewhere = |row: &TaskRow| !row.summary.standing.status.is_final() && row.owner != mine;
+        if !rows.iter().any(elsewhere) {
+            return Ok(());
+        }
+        let dead = self.engine.dead_owners().await.map_err(|error| store_refusal(&error))?;
+        for (row, task) in rows.iter().zip(tasks) {
+            if !elsewhere(row) || !row.owner.is_none_or(|owner| dead.contains(&owner)) {
+                continue;
+            }
+            let missing = self.engine.missing_key(&row.summary.uid).await.map_err(|error| store_refusal(&error))?;
+            if let Some(key) = missing {
+                task.activity = Some(format!("waiting: {key} is not set here"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks after tasks that lost their worker, before this verb answers and ends.
+    pub async fn look_after_orphans(&self) -> Result<usize, Refusal> {
+        self.adopt_orphans(Stay::Short).await.map_err(|error| store_refusal(&error))
+    }
+}
+
+fn present(row: &TaskRow, unfinished: &[TaskRow]) -> TaskStatus {
+    let summary = &row.summary;
+    let standing = &summary.standing;
+    let open = |id: &TaskId| unfinished.iter().any(|other| other.summary.task_id == *id);
+    let waiting_for: Vec<TaskId> = summary.start.depends_on.iter().copied().filter(open).collect();
+    let status = match standing.status {
+        Status::Waiting if waiting_for.is_empty() => Status::Queued,
+        status => status,
+    };
+    TaskStatus {
+        task_id: summary.task_id,
+        agent: summary.agent.clone(),
+        status,
+        turns_used: standing.usage.turns,
+        label: summary.label.clone(),
+        error: standing.error.clone(),
+        reason: standing.reason,
+        position: (status == Status::Queued).then(|| position(row, unfinished)),
+        waiting_for: (status == Status::Waiting).then_some(waiting_for),
+        activity: standing.activity.clone(),
+        usage: standing.usage.clone(),
+        poll_after_ms: None,
+        hint: None,
+        created_at: summary.created_at,
+        completed_at: standing.completed_at,
+    }
+}
+
+/// The task's place among the queued ones, from 1.
+fn position(row: &TaskRow, unfinished: &[TaskRow]) -> u32 {
+    let before = |other: &&TaskRow| {
+        other.summary.standing.status == Status::Queued && other.summary.task_id < row.summary.task_id
+    };
+    u32::try_from(unfinished.iter().filter(before).count()).unwrap_or(u32::MAX).saturating_add(1)
+}

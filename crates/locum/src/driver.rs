@@ -1,0 +1,218 @@
+//! The one loop: ask the task what comes next, do it, record what happened.
+//!
+//! Foreground, background, chain, parallel and resume all come through here; they differ only in data.
+
+mod attend;
+mod tooling;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use locum_core::ids::Uid;
+use locum_core::liveness::Patience;
+use locum_core::task::event::{Activity, FailureKind, ModelFailure, StopCause};
+use locum_core::task::{Step, Task, TaskEvent};
+use locum_core::transcript::{Repeat, Reply, ToolCall, ToolSpec};
+use locum_models::{Delta, ModelError, Prefix, retry};
+use tokio::time::Instant;
+
+use crate::desk::Desk;
+use crate::hands::Hands;
+use crate::journal::{Journal, JournalError};
+use crate::progress::News;
+
+pub(crate) use attend::StopSignals;
+use attend::{Attention, Deadline, Heard, Interrupt};
+
+/// How a drive ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// The task has ended.
+    Ended,
+    /// The task waits for a place or for other tasks.
+    Parked,
+    /// This process gives the task up as it is; another one goes on.
+    HandedOver,
+}
+
+/// Whether the loop goes on after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    GoOn,
+    HandOver,
+}
+
+/// One task being driven.
+pub(crate) struct Driver<'a> {
+    pub(crate) task: &'a mut Task,
+    pub(crate) journal: Journal,
+    pub(crate) hands: &'a Hands,
+    pub(crate) desk: &'a Desk,
+    pub(crate) signals: StopSignals,
+    /// Told about tasks that may start because of what was recorded.
+    pub(crate) moved: &'a (dyn Fn(Vec<Uid>) + Send + Sync),
+}
+
+impl Driver<'_> {
+    /// Drives the task as far as it goes. Dropping the future loses nothing that was recorded: another drive goes on
+    /// from the log.
+    pub(crate) async fn drive(mut self) -> Result<Finish, JournalError> {
+        let mut prefix = Prefix::default();
+        let tools = self.hands.tools.specs(&self.task.plan().grants.tools);
+        loop {
+            let next = match self.task.next_step() {
+                Step::Done => {
+                    self.flush().await?;
+                    return Ok(Finish::Ended);
+                }
+                Step::Park if !self.signals.cancel.is_cancelled() => return Ok(Finish::Parked),
+                Step::Park => self.interrupted(Interrupt::Stop(StopCause::Cancelled), None)?,
+                Step::Record(event) => {
+                    self.journal.push(self.task, event)?;
+                    Next::GoOn
+                }
+                Step::CallModel { turn } => self.call_model(turn, &tools, &mut prefix).await?,
+                Step::CallTools { turn, calls, repeat } => self.call_tools(turn, calls, repeat).await?,
+            };
+            if next == Next::HandOver {
+                return Ok(Finish::HandedOver);
+            }
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), JournalError> {
+        let moved = self.journal.flush(self.task).await?;
+        self.tell_moved(moved);
+        Ok(())
+    }
+
+    fn tell_moved(&self, moved: Vec<Uid>) {
+        if !moved.is_empty() {
+            (self.moved)(moved);
+        }
+    }
+
+    /// Ends what was under way as the interrupt says.
+    fn interrupted(&mut self, interrupt: Interrupt, partial: Option<String>) -> Result<Next, JournalError> {
+        match interrupt {
+            Interrupt::HandOver => Ok(Next::HandOver),
+            Interrupt::Stop(cause) => {
+                self.journal.push(self.task, TaskEvent::Stopped { cause, partial })?;
+                Ok(Next::GoOn)
+            }
+        }
+    }
+
+    fn attention(&self, patience: Patience) -> Attention {
+        Attention { signals: self.signals.clone(), deadline: self.deadline(), patience }
+    }
+
+    /// When the task's wall clock ends, counted from its first start, also if that was in another process.
+    fn deadline(&self) -> Option<Deadline> {
+        let after_s = self.task.plan().bounds.budget.timeout_s?;
+        let passed = self.hands.clock.now().millis_since(self.task.started_at()?);
+        let left = Duration::from_secs(after_s).saturating_sub(Duration::from_millis(passed));
+        // A deadline beyond the clock's end is none.
+        Instant::now().checked_add(left).map(|at| Deadline { at, after_s })
+    }
+
+    async fn call_model(
+        &mut self,
+        turn: u32,
+        tools: &Arc<[ToolSpec]>,
+        prefix: &mut Prefix,
+    ) -> Result<Next, JournalError> {
+        self.flush().await?;
+        let heard = Heard::new();
+        let answer = self.ask(tools, prefix, &heard).await;
+        match answer {
+            Ok(Ok(reply)) => {
+                self.journal.push(self.task, TaskEvent::Replied { turn, reply })?;
+                Ok(Next::GoOn)
+            }
+            Ok(Err(error)) => self.model_failed(turn, error, heard.into_text()).await,
+            Err(interrupt) => self.interrupted(interrupt, heard.into_text()),
+        }
+    }
+
+    async fn ask(
+        &self,
+        tools: &Arc<[ToolSpec]>,
+        prefix: &mut Prefix,
+        heard: &Heard,
+    ) -> Result<Result<Reply, ModelError>, Interrupt> {
+        let plan = self.task.plan();
+        let model = match self.hands.models.open(&plan.model) {
+            Ok(model) => model,
+            Err(error) => return Ok(Err(error)),
+        };
+        let prompt = self.task.prompt(tools);
+        let after = self.task.seq();
+        let mut hear = |delta: Delta<'_>| match delta {
+            Delta::Text(text) => {
+                let offset = heard.push(text);
+                if self.hands.hub.is_heard() {
+                    self.hands.hub.tell(plan, News::Text { after, offset, text: text.to_owned() });
+                }
+            }
+            Delta::ToolCall { .. } | Delta::Alive => heard.beat(),
+        };
+        let respond = AssertUnwindSafe(model.respond(&prompt, prefix, &mut hear)).catch_unwind();
+        let answered = self.attention(self.hands.patience).attend(respond, Activity::Model, heard).await?;
+        Ok(answered.unwrap_or_else(|_| Err(ModelError::new(FailureKind::BadRequest, "the model's adapter panicked"))))
+    }
+
+    async fn model_failed(
+        &mut self,
+        turn: u32,
+        error: ModelError,
+        heard: Option<String>,
+    ) -> Result<Next, JournalError> {
+        let wait = retry::wait_before_retry(&error, self.task.failures() + 1, fastrand::f64());
+        let retry_in_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        let failure = ModelFailure { kind: error.kind, message: error.message, partial: error.partial.or(heard) };
+        self.journal.push(self.task, TaskEvent::ModelFailed { turn, failure, retry_in_ms })?;
+        let Some(wait) = wait else { return Ok(Next::GoOn) };
+        self.flush().await?;
+        // Waiting for a provider is not silence of the task: only a stop or the wall clock ends it.
+        let attention = self.attention(Patience { inactivity_ms: u64::MAX, ..self.hands.patience });
+        match attention.attend(tokio::time::sleep(wait), Activity::Model, &Heard::new()).await {
+            Ok(()) => Ok(Next::GoOn),
+            Err(interrupt) => self.interrupted(interrupt, None),
+        }
+    }
+
+    async fn call_tools(&mut self, turn: u32, calls: Vec<ToolCall>, repeat: Repeat) -> Result<Next, JournalError> {
+        for call in &calls {
+            let (call_id, name) = (call.id.clone(), call.name.clone());
+            self.journal.push(self.task, TaskEvent::ToolStarted { turn, call_id, name, repeat })?;
+        }
+        let attention = self.attention(self.hands.patience);
+        // What cannot be repeated must be on disk before it acts; what can be, may act meanwhile.
+        let ran = match repeat {
+            Repeat::Unsafe => {
+                self.flush().await?;
+                tooling::run(self.task, self.hands, self.desk, &attention, &calls).await
+            }
+            Repeat::Safe => {
+                let run = tooling::run(self.task, self.hands, self.desk, &attention, &calls);
+                let (moved, ran) = futures_util::future::join(self.journal.flush(self.task), run).await;
+                self.tell_moved(moved?);
+                ran
+            }
+        };
+        match ran {
+            Err(interrupt) => self.interrupted(interrupt, None),
+            Ok(ran) => {
+                for (call, ran) in calls.into_iter().zip(ran) {
+                    let tooling::Ran { output, duration_ms } = ran;
+                    let event = TaskEvent::ToolEnded { turn, call_id: call.id, output, duration_ms };
+                    self.journal.push(self.task, event)?;
+                }
+                Ok(Next::GoOn)
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Waiting for something under way while minding everything that may end it: the one `select!`.
+
+use std::future::Future;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use locum_core::liveness::{self, Patience, Pulse, Verdict};
+use locum_core::task::event::{Activity, StopCause};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How a drive is told to stop.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StopSignals {
+    /// The task is no longer wanted.
+    pub(crate) cancel: CancellationToken,
+    /// This process ends, the task does not.
+    pub(crate) hand_over: CancellationToken,
+}
+
+/// Why something under way was not waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Interrupt {
+    Stop(StopCause),
+    HandOver,
+}
+
+/// The end of a task's wall clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline {
+    pub(super) at: Instant,
+    pub(super) after_s: u64,
+}
+
+/// What ends a wait, besides what is waited for.
+#[derive(Debug, Clone)]
+pub(super) struct Attention {
+    pub(super) signals: StopSignals,
+    pub(super) deadline: Option<Deadline>,
+    pub(super) patience: Patience,
+}
+
+impl Attention {
+    /// Waits for `work` until it ends, is stopped, or shows no sign of life for too long. An interrupted work is
+    /// dropped.
+    pub(super) async fn attend<T>(
+        &self,
+        work: impl Future<Output = T>,
+        activity: Activity,
+        heard: &Heard,
+    ) -> Result<T, Interrupt> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let look_again = match self.look(activity, heard) {
+                Ok(at) => at,
+                Err(interrupt) => return Err(interrupt),
+            };
+            tokio::select! {
+                biased;
+                // A cancel or a hand-over wins over an answer that arrives in the same moment.
+                () = self.signals.cancel.cancelled() => return Err(Interrupt::Stop(StopCause::Cancelled)),
+                () = self.signals.hand_over.cancelled() => return Err(Interrupt::HandOver),
+                ended = &mut work => return Ok(ended),
+                () = tokio::time::sleep_until(look_again) => {}
+            }
+        }
+    }
+
+    /// Judges deadline and pulse; when to look again, or what has run out.
+    fn look(&self, activity: Activity, heard: &Heard) -> Result<Instant, Interrupt> {
+        let now = Instant::now();
+        if let Some(deadline) = self.deadline.filter(|deadline| deadline.at <= now) {
+            return Err(Interrupt::Stop(StopCause::TimedOut { after_s: deadline.after_s }));
+        }
+        let pulse = Pulse { activity, last_ms: heard.last_ms() };
+        let left = match liveness::judge(pulse, heard.ms_at(now), &self.patience) {
+            Verdict::Alive { left_ms } => Duration::from_millis(left_ms.min(LOOK_AGAIN_MS_MAX)),
+            Verdict::Stalled { limit_ms } => {
+                return Err(Interrupt::Stop(StopCause::Stalled { after_s: limit_ms / 1000, during: activity }));
+            }
+        };
+        let again = now + left;
+        Ok(self.deadline.map_or(again, |deadline| again.min(deadline.at)))
+    }
+}
+
+/// A timer cannot be set for ever; looking once an hour costs nothing.
+const LOOK_AGAIN_MS_MAX: u64 = 3_600_000;
+
+/// What was heard of something under way: its text so far and its last sign of life. Shared with the callback that
+/// hears it, hence the lock, which nothing awaits under.
+#[derive(Debug)]
+pub(super) struct Heard {
+    since: Instant,
+    inner: Mutex<HeardSoFar>,
+}
+
+#[derive(Debug)]
+struct HeardSoFar {
+    text: String,
+    last: Instant,
+}
+
+impl Heard {
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self { since: now, inner: Mutex::new(HeardSoFar { text: String::new(), last: now }) }
+    }
+
+    /// Notes a sign of life.
+    pub(super) fn beat(&self) {
+        self.locked().last = Instant::now();
+    }
+
+    /// Notes more text, and says where in the reply it begins.
+    pub(super) fn push(&self, text: &str) -> usize {
+        let mut inner = self.locked();
+        inner.last = Instant::now();
+        let offset = inner.text.len();
+        inner.text.push_str(text);
+        offset
+    }
+
+    /// The text so far, if there is any.
+    pub(super) fn into_text(self) -> Option<String> {
+        let inner = self.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Some(inner.text).filter(|text| !text.trim().is_empty())
+    }
+
+    fn last_ms(&self) -> u64 {
+        let last = self.locked().last;
+        self.ms_at(last)
+    }
+
+    fn ms_at(&self, moment: Instant) -> u64 {
+        u64::try_from(moment.saturating_duration_since(self.since).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, HeardSoFar> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

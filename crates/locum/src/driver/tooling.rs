@@ -1,0 +1,110 @@
+//! Running the tool calls of one reply.
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::try_join_all;
+use locum_core::limits;
+use locum_core::task::Task;
+use locum_core::task::event::{Activity, StopCause};
+use locum_core::transcript::{ToolCall, ToolEnd, ToolOutput};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::attend::{Attention, Heard, Interrupt};
+use crate::desk::Desk;
+use crate::hands::Hands;
+use crate::operation_log::Operation;
+use crate::tools::ToolScope;
+
+/// What one call returned and how long it took.
+pub(super) struct Ran {
+    pub(super) output: ToolOutput,
+    pub(super) duration_ms: u64,
+}
+
+/// Runs calls at once. An interrupt ends them all: their stop token is set and they are no longer waited for.
+pub(super) async fn run(
+    task: &Task,
+    hands: &Hands,
+    desk: &Desk,
+    attention: &Attention,
+    calls: &[ToolCall],
+) -> Result<Vec<Ran>, Interrupt> {
+    let stop = CancellationToken::new();
+    // Blocking work that outlives its future sees this and ends.
+    let _ended = stop.clone().drop_guard();
+    let grants = &task.plan().grants;
+    let scope = ToolScope {
+        root: PathBuf::from(&grants.root),
+        cwd: PathBuf::from(&grants.cwd),
+        identity: task.plan().lineage.identity.clone(),
+        stop,
+        pool: Arc::clone(&hands.pool),
+        desk: desk.for_task(task),
+    };
+    try_join_all(calls.iter().map(|call| run_one(task, hands, attention, &scope, call))).await
+}
+
+async fn run_one(
+    task: &Task,
+    hands: &Hands,
+    attention: &Attention,
+    scope: &ToolScope,
+    call: &ToolCall,
+) -> Result<Ran, Interrupt> {
+    let started = Instant::now();
+    let Some(tool) = hands.tools.get(&call.name) else {
+        let output = ToolOutput::failed(format!("The tool `{}` is not available here any more.", call.name));
+        return Ok(Ran { output, duration_ms: 0 });
+    };
+    let running = AssertUnwindSafe(tool.call(call.input.clone(), scope)).catch_unwind();
+    let output = match attention.attend(running, Activity::Tool, &Heard::new()).await? {
+        Ok(Ok(output)) => bounded(output),
+        Ok(Err(error)) => {
+            let turn = task.usage().turns;
+            return Err(Interrupt::Stop(StopCause::ToolLayer { turn, details: error.to_string() }));
+        }
+        Err(_) => ToolOutput::failed(format!("The tool `{}` failed inside and gave no answer.", call.name)),
+    };
+    log(task, hands, call, &output);
+    let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(Ran { output, duration_ms })
+}
+
+/// Whatever a tool returns, no more than this reaches the model.
+fn bounded(mut output: ToolOutput) -> ToolOutput {
+    let most = limits::TOOL_OUTPUT_BYTES_MAX;
+    if output.text.len() > most {
+        let end = (0..=most).rev().find(|end| output.text.is_char_boundary(*end)).unwrap_or(0);
+        let left = output.text.len() - end;
+        output.text.truncate(end);
+        output.text.push_str(&format!("\n[{left} more bytes not shown]"));
+    }
+    output
+}
+
+fn log(task: &Task, hands: &Hands, call: &ToolCall, output: &ToolOutput) {
+    if !hands.log.is_open() {
+        return;
+    }
+    let status = match output.end {
+        ToolEnd::Ok => "ok",
+        ToolEnd::Failed => "failed",
+        ToolEnd::Denied => "denied",
+        ToolEnd::Unknown => "unknown",
+    };
+    let payload = hands.log.wants_payloads().then(|| serde_json::json!({"input": call.input, "output": output.text}));
+    hands.log.write(&Operation {
+        timestamp: hands.clock.now(),
+        session: task.plan().session.id.as_str(),
+        task: Some(task.plan().task_id.to_string()),
+        agent: Some(task.plan().agent.name.as_str()),
+        action: &call.name,
+        status,
+        turns: Some(task.usage().turns),
+        payload,
+    });
+}

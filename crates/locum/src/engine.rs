@@ -1,0 +1,166 @@
+//! What stands behind every desk: one store, one set of hands, the tasks of this process, and what is allowed.
+
+use std::sync::Arc;
+
+use locum_core::admission::{Caller, Premises};
+use locum_core::agent::Roster;
+use locum_core::ids::{SessionKey, Timestamp, Uid};
+use locum_core::limits::Limits;
+use locum_core::protocol::{Code, Refusal};
+use locum_core::routing::Catalogue;
+use locum_core::session::{Lookup, SessionChange, SessionView};
+use locum_core::task::event::TaskEvent;
+use locum_core::task::{Outcome, Plan, Task};
+use tokio_util::sync::CancellationToken;
+
+use crate::hands::Hands;
+use crate::launch::Launcher;
+use crate::operation_log::Operation;
+use crate::process;
+use crate::store::{DecideError, Decided, Decision, Error, OwnerId, TaskQuery, TaskRow};
+use crate::worker::Worker;
+
+/// One engine.
+pub(crate) struct Engine {
+    pub(crate) hands: Hands,
+    pub(crate) worker: Worker,
+    pub(crate) rules: Rules,
+    pub(crate) executor: Executor,
+    pub(crate) launcher: Option<Launcher>,
+    pub(crate) storm: crate::desk::storm::StatusCalls,
+    /// Set when no more tasks are taken up.
+    pub(crate) closed: CancellationToken,
+}
+
+/// What is there and what is allowed, as admission sees it.
+pub(crate) struct Rules {
+    pub(crate) roster: Roster,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) limits: Limits,
+    pub(crate) root: String,
+    pub(crate) enabled: bool,
+}
+
+/// Who works on accepted tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Executor {
+    /// This process.
+    InProcess,
+    /// A process of their own, which outlives this one.
+    Detached,
+}
+
+impl Engine {
+    /// What admission may look at for this caller.
+    pub(crate) fn premises<'a>(&'a self, session: &'a SessionKey, caller: &'a Caller, now: Timestamp) -> Premises<'a> {
+        Premises {
+            session,
+            roster: &self.rules.roster,
+            tools: self.hands.tools.granted(),
+            catalogue: &self.rules.catalogue,
+            limits: &self.rules.limits,
+            root: &self.rules.root,
+            caller,
+            now,
+        }
+    }
+
+    /// Takes a decision inside the store's transaction, and brings out what it said.
+    pub(crate) async fn decide<T: Send + 'static>(
+        self: &Arc<Self>,
+        session: &SessionKey,
+        lookup: Lookup,
+        decision: impl FnOnce(&Self, &SessionView) -> Result<(Vec<SessionChange>, T), Refusal> + Send + 'static,
+    ) -> Result<(Decided, T), Refusal> {
+        let said = Arc::new(std::sync::Mutex::new(None));
+        let (slot, engine) = (Arc::clone(&said), Arc::clone(self));
+        let boxed: Decision = Box::new(move |view| {
+            let (changes, answer) = decision(&engine, view)?;
+            // Only this closure and the line below ever hold the lock.
+            *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(answer);
+            Ok(changes)
+        });
+        let holder = match self.executor {
+            Executor::InProcess => Some(self.worker.owner.id),
+            Executor::Detached => None,
+        };
+        let decided = self.hands.store.decide(session, lookup, holder, boxed).await.map_err(|error| match error {
+            DecideError::Refused(refusal) => refusal,
+            DecideError::Store(error) => store_refusal(&error),
+        })?;
+        let answer = said.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        answer.map(|answer| (decided, answer)).ok_or_else(|| Refusal::internal("the store made no decision"))
+    }
+
+    /// Tasks on one line each.
+    pub(crate) async fn rows(&self, query: TaskQuery) -> Result<Vec<TaskRow>, Refusal> {
+        self.hands.store.tasks(query).await.map_err(|error| store_refusal(&error))
+    }
+
+    /// The plan and the outcome of a task that has ended.
+    pub(crate) async fn finished(&self, row: &TaskRow) -> Result<(Box<Plan>, Outcome), Refusal> {
+        let store = &self.hands.store;
+        let read = async {
+            let first = store.records(&row.summary.uid, 0, 1).await?.pop();
+            let last = store.records(&row.summary.uid, row.summary.seq.saturating_sub(1), 1).await?.pop();
+            Ok::<_, Error>((first, last))
+        };
+        let (first, last) = read.await.map_err(|error| store_refusal(&error))?;
+        match (first.map(|record| record.event), last.map(|record| record.event)) {
+            (Some(TaskEvent::Accepted { plan, .. }), Some(TaskEvent::Ended { outcome })) => Ok((plan, outcome)),
+            _ => Err(Refusal::internal(format!("the log of task {} is not whole", row.summary.task_id))),
+        }
+    }
+
+    /// The owners of unfinished tasks that can no longer work on them.
+    pub(crate) async fn dead_owners(&self) -> Result<Vec<OwnerId>, Error> {
+        let now = self.hands.clock.now();
+        let rows = self.hands.store.owners().await?;
+        Ok(rows.iter().filter(|row| process::is_dead(row, now)).map(|row| row.owner.id).collect())
+    }
+
+    /// The unfinished tasks of a session that nobody works on.
+    pub(crate) async fn orphans(&self, session: &SessionKey) -> Result<(Vec<Uid>, Vec<OwnerId>), Error> {
+        let rows = self.hands.store.tasks(TaskQuery::Unfinished(Some(session.clone()))).await?;
+        if rows.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let dead = self.dead_owners().await?;
+        let mut uids = Vec::new();
+        for row in rows.iter().filter(|row| row.owner.is_none_or(|owner| dead.contains(&owner))) {
+            // A task whose model has no key here waits for a process that has one.
+            if self.missing_key(&row.summary.uid).await?.is_none() {
+                uids.push(row.summary.uid.clone());
+            }
+        }
+        Ok((uids, dead))
+    }
+
+    /// The key that a task's model lacks in this process.
+    pub(crate) async fn missing_key(&self, uid: &Uid) -> Result<Option<&'static str>, Error> {
+        let first = self.hands.store.records(uid, 0, 1).await?.pop();
+        Ok(match first.map(|record| record.event) {
+            Some(TaskEvent::Accepted { plan, .. }) => self.hands.models.missing_key(&plan.model),
+            _ => None,
+        })
+    }
+
+    /// Notes a fault that no caller is told of.
+    pub(crate) fn note(&self, task: &Task, action: &str, fault: &str) {
+        self.hands.log.write(&Operation {
+            timestamp: self.hands.clock.now(),
+            session: task.plan().session.id.as_str(),
+            task: Some(task.plan().task_id.to_string()),
+            agent: Some(task.plan().agent.name.as_str()),
+            action,
+            status: fault,
+            turns: Some(task.usage().turns),
+            payload: None,
+        });
+    }
+}
+
+/// What a caller is told when the store failed.
+pub(crate) fn store_refusal(error: &Error) -> Refusal {
+    Refusal::new(Code::Internal, error.to_string())
+}

@@ -1,0 +1,69 @@
+//! What a driver works with: the models, the tools, the store and the clocks of one engine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use locum_core::liveness::Patience;
+use locum_core::task::plan::GrantedTool;
+use locum_core::transcript::ToolSpec;
+use locum_models::Registry;
+
+use crate::clock::Clock;
+use crate::operation_log::OperationLog;
+use crate::pool::Pool;
+use crate::progress::Hub;
+use crate::redact::Redactor;
+use crate::store::Store;
+use crate::tools::Tool;
+
+/// Everything that driving a task needs and that all tasks share.
+pub(crate) struct Hands {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) models: Registry,
+    pub(crate) tools: Toolbox,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) hub: Hub,
+    pub(crate) redactor: Redactor,
+    pub(crate) log: OperationLog,
+    pub(crate) patience: Patience,
+}
+
+/// The tools that exist here, by name.
+#[derive(Default)]
+pub(crate) struct Toolbox {
+    tools: BTreeMap<String, Arc<dyn Tool>>,
+    granted: Vec<GrantedTool>,
+}
+
+impl Toolbox {
+    /// Tools in the order in which models see them; a later one replaces an earlier one of the same name.
+    pub(crate) fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        let mut toolbox = Self::default();
+        for tool in tools {
+            let ToolSpec { name, repeat, .. } = tool.spec();
+            let granted = GrantedTool { name: name.clone(), repeat: *repeat };
+            match toolbox.granted.iter_mut().find(|known| known.name == granted.name) {
+                Some(known) => *known = granted,
+                None => toolbox.granted.push(granted),
+            }
+            toolbox.tools.insert(tool.spec().name.clone(), tool);
+        }
+        toolbox
+    }
+
+    /// Every tool, as admission grants it.
+    pub(crate) fn granted(&self) -> &[GrantedTool] {
+        &self.granted
+    }
+
+    /// The tool of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name)
+    }
+
+    /// What a model is told about the tools of a task. A tool that no longer exists is left out.
+    pub(crate) fn specs(&self, granted: &[GrantedTool]) -> Arc<[ToolSpec]> {
+        granted.iter().filter_map(|tool| self.get(&tool.name)).map(|tool| tool.spec().clone()).collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! The one place that writes a task's log: what is recorded is cleaned of secrets, applied to the task and appended
+//! to the store, in that order, so that a resumed task knows exactly what the running one knew.
+
+use std::sync::Arc;
+
+use locum_core::ids::Timestamp;
+use locum_core::task::{Misfit, Record, Task, TaskEvent};
+
+use crate::clock::Clock;
+use crate::hands::Hands;
+use crate::progress::{Hub, News};
+use crate::redact::Redactor;
+use crate::store::{self, Lease, Store};
+
+/// Writes the log of one task.
+pub(crate) struct Journal {
+    store: Arc<dyn Store>,
+    lease: Lease,
+    clock: Arc<dyn Clock>,
+    redactor: Redactor,
+    hub: Hub,
+    /// Applied to the task, not yet durable.
+    pending: Vec<Record>,
+}
+
+/// Why a record could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JournalError {
+    /// The store did not take it.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The task did not take it.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// It could not be cleaned of secrets.
+    #[error("a record could not be cleaned of secrets: {0}")]
+    Redaction(#[from] serde_json::Error),
+}
+
+impl Journal {
+    pub(crate) fn new(hands: &Hands, lease: Lease) -> Self {
+        Self {
+            store: Arc::clone(&hands.store),
+            lease,
+            clock: Arc::clone(&hands.clock),
+            redactor: hands.redactor.clone(),
+            hub: hands.hub.clone(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Applies an event to the task. It is durable after the next [`Journal::flush`].
+    pub(crate) fn push(&mut self, task: &mut Task, event: TaskEvent) -> Result<(), JournalError> {
+        let event = self.redactor.value(event)?;
+        let record = Record { seq: task.seq() + 1, at: self.now(), event };
+        task.apply(record.clone())?;
+        self.pending.push(record);
+        Ok(())
+    }
+
+    /// Makes everything pushed so far durable. The tasks that may start after it are returned.
+    pub(crate) async fn flush(&mut self, task: &Task) -> Result<Vec<locum_core::ids::Uid>, JournalError> {
+        if self.pending.is_empty() {
+            return Ok(Vec::new());
+        }
+        let records = std::mem::take(&mut self.pending);
+        let news: Vec<Arc<Record>> =
+            if self.hub.is_heard() { records.iter().cloned().map(Arc::new).collect() } else { Vec::new() };
+        let appended = self.store.append(&self.lease, records, task.standing()).await?;
+        for record in news {
+            self.hub.tell(task.plan(), News::Event(record));
+        }
+        Ok(appended.moved)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}

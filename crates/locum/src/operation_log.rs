@@ -1,0 +1,76 @@
+//! One line of JSON for each operation and each tool call. Never what was asked or answered, unless the user said so.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Mutex;
+
+use locum_core::ids::Timestamp;
+use serde::Serialize;
+
+use crate::redact::Redactor;
+
+/// Where operations are logged; nowhere by default.
+#[derive(Debug, Default)]
+pub struct OperationLog {
+    file: Option<Mutex<File>>,
+    payloads: bool,
+    redactor: Redactor,
+}
+
+/// One line of the log.
+#[derive(Debug, Clone, Serialize)]
+pub struct Operation<'a> {
+    /// When.
+    pub timestamp: Timestamp,
+    /// In which session.
+    pub session: &'a str,
+    /// The task, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The agent, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<&'a str>,
+    /// What was done: an action of a tool, or a tool call of a task.
+    pub action: &'a str,
+    /// How it went.
+    pub status: &'a str,
+    /// Turns of the task so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// What was asked and answered; only where the user said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<serde_json::Value>,
+}
+
+impl OperationLog {
+    /// A log in `directory`, one file for each day, readable by its owner alone.
+    pub fn open(directory: &Path, day: Timestamp, payloads: bool, redactor: Redactor) -> std::io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let day: String = day.to_string().chars().take(10).collect();
+        let path = directory.join(format!("{day}.log"));
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        Ok(Self { file: Some(Mutex::new(file)), payloads, redactor })
+    }
+
+    /// Whether payloads are wanted; they are not even made otherwise.
+    pub fn wants_payloads(&self) -> bool {
+        self.payloads
+    }
+
+    /// Whether anything is logged at all.
+    pub fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Writes one line. A log that cannot be written never stops the work that it describes.
+    pub fn write(&self, operation: &Operation<'_>) {
+        let Some(file) = &self.file else { return };
+        let Ok(line) = serde_json::to_string(operation) else { return };
+        let line = self.redactor.text(line) + "\n";
+        if let Ok(mut file) = file.lock() {
+            file.write_all(line.as_bytes()).ok();
+        }
+    }
+}

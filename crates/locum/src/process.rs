@@ -1,0 +1,133 @@
+//! Processes: who this one is, whether another one still lives, and how one is started. The one place that starts any.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use locum_core::ids::Timestamp;
+
+use crate::store::{Owner, OwnerId, OwnerRow};
+
+/// A remote owner that was not heard of for this long is dead: longer than any pause of a living one.
+const REMOTE_SILENCE_MS: u64 = 15_000;
+
+/// How often a living owner shows itself: three times within the silence that would end its leases.
+pub(crate) const BEAT_MS: u64 = 5_000;
+
+/// Whether a process that holds tasks lives for them alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// It serves a door.
+    Door,
+    /// It ends with its tasks.
+    Detached,
+}
+
+/// This process, as an owner of tasks.
+pub(crate) fn this_process(life: Life) -> Owner {
+    let pid = std::process::id();
+    // 63 random bits, so that the id fits a signed column.
+    let id = OwnerId((ulid::Ulid::generate().random() as u64) >> 1);
+    let started = start_time(pid).unwrap_or_else(|| "unknown".to_owned());
+    Owner { id, pid, started, boot: boot_id(), detached: life == Life::Detached }
+}
+
+/// Whether an owner can no longer append: its process is gone, or it is elsewhere and silent.
+pub(crate) fn is_dead(row: &OwnerRow, now: Timestamp) -> bool {
+    if row.owner.boot == boot_id() {
+        !is_running(row.owner.pid, &row.owner.started)
+    } else {
+        now.millis_since(row.beat_at) > REMOTE_SILENCE_MS
+    }
+}
+
+/// Whether the process with this id is still the one that started then. A zombie has ended.
+#[cfg(target_os = "linux")]
+pub fn is_running(pid: u32, started: &str) -> bool {
+    let Some((state, start)) = stat(pid) else { return false };
+    state != "Z" && state != "X" && (start == started || started == "unknown")
+}
+
+#[cfg(target_os = "linux")]
+fn start_time(pid: u32) -> Option<String> {
+    stat(pid).map(|(_, start)| start)
+}
+
+/// State and start time, from the kernel's one-line description. The name in it may contain anything, so what
+/// matters is read after its closing parenthesis.
+#[cfg(target_os = "linux")]
+fn stat(pid: u32) -> Option<(String, String)> {
+    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = line.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?.to_owned();
+    let start = fields.nth(18)?.to_owned();
+    Some((state, start))
+}
+
+#[cfg(target_os = "linux")]
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map_or_else(|_| "unknown".to_owned(), |id| id.trim().to_owned())
+}
+
+/// Without the kernel's start times, a living process id is taken at its word.
+#[cfg(not(target_os = "linux"))]
+pub fn is_running(pid: u32, _started: &str) -> bool {
+    i32::try_from(pid).is_ok_and(|pid| nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None).is_ok())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start_time(_pid: u32) -> Option<String> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn boot_id() -> String {
+    "unknown".to_owned()
+}
+
+/// Variables that a process of ours inherits: where programs and files are found, never a secret.
+const INHERITED: [&str; 9] =
+    ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// Starts a process that outlives this one. Its environment is a short allow-list; what else it must know, it is told
+/// through its standard input.
+pub(crate) fn start_detached(program: &Path, argument: &str, stderr: Stdio) -> std::io::Result<Child> {
+    let environment = crate::settings::environment::process_variables(&INHERITED);
+    Command::new(program)
+        .arg(argument)
+        .env_clear()
+        .envs(environment)
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(stderr)
+        .spawn()
+}
+
+/// Leaves the session of the terminal that started this process, so that closing it does not end this one.
+pub(crate) fn leave_terminal() {
+    // A process that leads its group already cannot leave; it has no terminal to leave either.
+    nix::unistd::setsid().ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_runs_and_its_id_with_another_start_does_not() {
+        let owner = this_process(Life::Door);
+        assert!(is_running(owner.pid, &owner.started));
+        assert!(!is_running(owner.pid, "1"));
+        assert!(!is_running(u32::MAX, &owner.started));
+    }
+
+    #[test]
+    fn an_owner_elsewhere_is_judged_by_its_silence() {
+        let owner = Owner { boot: "elsewhere".to_owned(), ..this_process(Life::Door) };
+        let row = OwnerRow { owner, beat_at: Timestamp::from_millis(1_000) };
+        assert!(!is_dead(&row, Timestamp::from_millis(16_000)));
+        assert!(is_dead(&row, Timestamp::from_millis(16_001)));
+    }
+}

@@ -1,0 +1,71 @@
+//! What happens to the tasks of this process, as it happens. A slow reader loses the oldest news, never slows a task;
+//! what it lost is in the log, by number.
+
+use std::sync::Arc;
+
+use locum_core::ids::{AgentName, Seq, TaskId, Uid};
+use locum_core::task::{Plan, Record};
+use tokio::sync::broadcast;
+
+/// News that a reader may fall behind by before it loses the oldest.
+const BACKLOG: usize = 1024;
+
+/// One piece of news about a task.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// The task.
+    pub uid: Uid,
+    /// Its id in the session.
+    pub task_id: TaskId,
+    /// The agent that works on it.
+    pub agent: AgentName,
+    /// What happened.
+    pub news: News,
+}
+
+/// What happened to a task.
+#[derive(Debug, Clone)]
+pub enum News {
+    /// An entry of its log, already durable.
+    Event(Arc<Record>),
+    /// More text of the reply under way; shown, never kept.
+    Text {
+        /// The last entry of the log.
+        after: Seq,
+        /// Where in the reply it begins, in bytes.
+        offset: usize,
+        /// The text.
+        text: String,
+    },
+}
+
+/// Where news is told.
+#[derive(Debug, Clone)]
+pub(crate) struct Hub {
+    sender: broadcast::Sender<Arc<Progress>>,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self { sender: broadcast::Sender::new(BACKLOG) }
+    }
+}
+
+impl Hub {
+    /// News from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Arc<Progress>> {
+        self.sender.subscribe()
+    }
+
+    /// Whether anybody listens: news that nobody hears is not even made.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+
+    /// Tells one piece of news.
+    pub(crate) fn tell(&self, plan: &Plan, news: News) {
+        let progress = Progress { uid: plan.uid.clone(), task_id: plan.task_id, agent: plan.agent.name.clone(), news };
+        // Nobody listening is not a failure.
+        self.sender.send(Arc::new(progress)).ok();
+    }
+}

@@ -1,0 +1,142 @@
+//! Known secrets never reach the disk: everything is cleaned at the point of writing, in every form in which a secret
+//! is likely to appear.
+
+use aho_corasick::AhoCorasick;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What stands in a secret's place.
+const MARK: &str = "[redacted]";
+
+/// Anything shorter would blot out ordinary words.
+const SECRET_CHARS_MIN: usize = 8;
+
+/// Replaces known secrets.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor {
+    forms: Option<AhoCorasick>,
+}
+
+impl Redactor {
+    /// A redactor for these secrets, in plain, JSON, URL and base64 forms.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut forms: Vec<String> = secrets
+            .into_iter()
+            .filter(|secret| secret.chars().count() >= SECRET_CHARS_MIN)
+            .flat_map(forms_of)
+            .collect();
+        // The longest form first: a plain secret must not leave half of its encoded form behind.
+        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        forms.dedup();
+        if forms.is_empty() {
+            return Self::default();
+        }
+        let built = AhoCorasick::builder().match_kind(aho_corasick::MatchKind::LeftmostLongest).build(forms);
+        Self { forms: built.ok() }
+    }
+
+    /// The text without secrets.
+    pub fn text(&self, text: String) -> String {
+        match &self.forms {
+            Some(forms) if forms.is_match(&text) => {
+                let marks = vec![MARK; forms.patterns_len()];
+                forms.replace_all(&text, &marks)
+            }
+            Some(_) | None => text,
+        }
+    }
+
+    /// A value without secrets anywhere in its JSON. What cannot be cleaned in place is not written at all.
+    pub fn value<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<T, serde_json::Error> {
+        let Some(forms) = &self.forms else { return Ok(value) };
+        let json = serde_json::to_string(&value)?;
+        if !forms.is_match(&json) {
+            return Ok(value);
+        }
+        let mut tree: serde_json::Value = serde_json::from_str(&json)?;
+        self.tree(&mut tree);
+        serde_json::from_value(tree)
+    }
+
+    fn tree(&self, value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::String(text) => *text = self.text(std::mem::take(text)),
+            serde_json::Value::Array(items) => items.iter_mut().for_each(|item| self.tree(item)),
+            serde_json::Value::Object(fields) => {
+                let entries = std::mem::take(fields);
+                fields.extend(entries.into_iter().map(|(name, mut item)| {
+                    self.tree(&mut item);
+                    (self.text(name), item)
+                }));
+            }
+            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {}
+        }
+    }
+}
+
+fn forms_of(secret: &str) -> Vec<String> {
+    let json = serde_json::to_string(secret).unwrap_or_default();
+    let mut forms = vec![
+        secret.to_owned(),
+        json.trim_matches('"').to_owned(),
+        utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
+        STANDARD.encode(secret),
+        STANDARD_NO_PAD.encode(secret),
+        URL_SAFE_NO_PAD.encode(secret),
+    ];
+    // In a longer base64 text the secret may begin at any of three offsets; its middle is the same in each.
+    for lead in 1..3 {
+        let shifted = STANDARD_NO_PAD.encode([&vec![0; lead], secret.as_bytes()].concat());
+        let inner = shifted.get(4..shifted.len().saturating_sub(2)).unwrap_or_default();
+        if inner.len() >= SECRET_CHARS_MIN {
+            forms.push(inner.to_owned());
+        }
+    }
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "sk-test/\"quoted\"+1234567890";
+
+    #[test]
+    fn every_likely_form_of_a_secret_is_replaced() {
+        let redactor = Redactor::new([SECRET]);
+        let long = format!("prefix {SECRET}");
+        for lead in 0..3 {
+            let encoded = STANDARD.encode(&long[lead..]);
+            let cleaned = redactor.text(encoded.clone());
+            assert!(cleaned.contains(MARK), "{encoded}");
+        }
+        for text in [SECRET.to_owned(), serde_json::to_string(SECRET).unwrap(), forms_of(SECRET)[0].clone()] {
+            assert!(redactor.text(text.clone()).contains(MARK), "{text}");
+        }
+        let url = utf8_percent_encode(SECRET, NON_ALPHANUMERIC).to_string();
+        assert_eq!(redactor.text(format!("https://x/?key={url}")), "https://x/?key=[redacted]");
+    }
+
+    #[test]
+    fn values_are_cleaned_in_keys_and_leaves_and_keep_their_type() {
+        let redactor = Redactor::new([SECRET]);
+        let value = serde_json::json!({"a": [SECRET, 1], SECRET: {"b": format!("x{SECRET}y")}});
+        let cleaned = redactor.value(value).unwrap();
+        assert_eq!(cleaned, serde_json::json!({"a": [MARK, 1], MARK: {"b": "x[redacted]y"}}));
+    }
+
+    #[test]
+    fn short_secrets_and_clean_values_change_nothing() {
+        let redactor = Redactor::new(["short", ""]);
+        assert_eq!(redactor.text("a short text".to_owned()), "a short text");
+        assert_eq!(
+            redactor.value(vec!["short"; 1].into_iter().map(str::to_owned).collect::<Vec<_>>()).unwrap(),
+            ["short"]
+        );
+    }
+}

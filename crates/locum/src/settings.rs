@@ -1,0 +1,316 @@
+//! Settings: layers with provenance, resolved once at the edge into plain values.
+//!
+//! Built-in defaults, then the user's file, then variables, then flags; later ones win, and each value remembers
+//! where it came from.
+
+pub mod environment;
+pub mod places;
+pub mod table;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use locum_core::agent::roster::nearest;
+use locum_core::limits::Limits;
+use locum_core::liveness::Patience;
+use toml::{Table, Value};
+
+use environment::Environment;
+pub use places::{Places, project_root};
+use table::{KEYS, Key, Kind};
+
+const DEFAULTS: &str = include_str!("settings/defaults.toml");
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The built-in defaults.
+    Default,
+    /// A file of the user.
+    File(PathBuf),
+    /// A variable.
+    Variable(&'static str),
+    /// A flag.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Variable(name) => write!(f, "${name}"),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A setting that cannot be used: what, where, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct SettingsError {
+    /// The file and line, or the variable or flag.
+    pub place: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// One resolved value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// The setting.
+    pub name: &'static str,
+    /// Its value.
+    pub value: Value,
+    /// Where the value came from.
+    pub origin: Origin,
+}
+
+/// Every setting, resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    values: Vec<Setting>,
+}
+
+impl Settings {
+    /// Resolves defaults, the user's file (its text, if there is one), variables and flags.
+    pub fn resolve(
+        file: Option<(PathBuf, &str)>,
+        environment: &Environment,
+        flags: &[(&'static str, &'static str, String)],
+    ) -> Result<Self, SettingsError> {
+        let defaults: Table = DEFAULTS.parse().map_err(|error: toml::de::Error| SettingsError {
+            place: "built-in defaults".to_owned(),
+            message: error.message().to_owned(),
+        })?;
+        let values = KEYS.iter().filter_map(|key| {
+            let value = look_up(&defaults, key.name)?.clone();
+            Some(Setting { name: key.name, value, origin: Origin::Default })
+        });
+        let mut settings = Self { values: values.collect() };
+        if let Some((path, text)) = file {
+            settings.take_file(&path, text)?;
+        }
+        for key in &KEYS {
+            if let Some(text) = environment.get(key.variable) {
+                settings.set(key, text, Origin::Variable(key.variable))?;
+            }
+        }
+        for (flag, name, text) in flags {
+            if let Some(key) = KEYS.iter().find(|key| key.name == *name) {
+                settings.set(key, text, Origin::Flag(flag))?;
+            }
+        }
+        Ok(settings)
+    }
+
+    fn take_file(&mut self, path: &Path, text: &str) -> Result<(), SettingsError> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            SettingsError { place: format!("{}:{line}", path.display()), message: error.message().to_owned() }
+        })?;
+        for name in leaves(&table, "") {
+            let line = line_of(text, &name);
+            let place = format!("{}:{line}", path.display());
+            let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+                let near = nearest(&name, KEYS.iter(), |key| key.name);
+                let hint = near.first().map_or_else(
+                    || "`locum config show` lists the settings".to_owned(),
+                    |near| format!("did you mean `{}`?", near.name),
+                );
+                return Err(SettingsError { place, message: format!("unknown setting `{name}`; {hint}") });
+            };
+            if let Some(value) = look_up(&table, &name) {
+                check(key, value).map_err(|message| SettingsError { place, message })?;
+                self.put(key.name, value.clone(), Origin::File(path.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, key: &Key, text: &str, origin: Origin) -> Result<(), SettingsError> {
+        let value = match key.kind {
+            Kind::Text => Ok(Value::String(text.to_owned())),
+            Kind::Switch => read_switch(text).map(Value::Boolean).ok_or("must be true or false"),
+            Kind::Number { .. } => text.trim().parse().map(Value::Integer).map_err(|_| "must be a whole number"),
+        };
+        let refused = |message: String| SettingsError { place: origin.to_string(), message };
+        let value = value.map_err(|why| refused(format!("`{}` {why}, not `{text}`", key.name)))?;
+        check(key, &value).map_err(refused)?;
+        self.put(key.name, value, origin);
+        Ok(())
+    }
+
+    fn put(&mut self, name: &'static str, value: Value, origin: Origin) {
+        if let Some(setting) = self.values.iter_mut().find(|setting| setting.name == name) {
+            *setting = Setting { name, value, origin };
+        }
+    }
+
+    /// Every value with its origin.
+    pub fn all(&self) -> &[Setting] {
+        &self.values
+    }
+
+    fn value(&self, name: &str) -> Option<&Setting> {
+        self.values.iter().find(|setting| setting.name == name)
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        let value = self.value(name).and_then(|setting| setting.value.as_integer()).unwrap_or(0);
+        u64::try_from(value).unwrap_or(0)
+    }
+
+    fn switch(&self, name: &str) -> bool {
+        self.value(name).and_then(|setting| setting.value.as_bool()).unwrap_or(false)
+    }
+
+    /// A text with its origin; an empty one counts as not set.
+    fn text(&self, name: &str) -> Option<(&str, &Origin)> {
+        let setting = self.value(name)?;
+        let text = setting.value.as_str().filter(|text| !text.is_empty())?;
+        Some((text, &setting.origin))
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> Limits {
+        let small = |name: &str| u32::try_from(self.number(name)).unwrap_or(u32::MAX);
+        Limits {
+            max_running: small("limits.max_running"),
+            max_spawns: small("limits.max_spawns"),
+            max_depth: small("limits.max_depth"),
+            max_turns: small("limits.max_turns"),
+        }
+    }
+
+    /// How long a task may be silent.
+    pub fn patience(&self) -> Patience {
+        Patience {
+            startup_ms: self.number("watchdog.startup_timeout_ms"),
+            inactivity_ms: self.number("watchdog.inactivity_timeout_ms"),
+            tool_ms: self.number("watchdog.tool_timeout_ms"),
+        }
+    }
+
+    /// Whether anything may be delegated.
+    pub fn subagents_enabled(&self) -> bool {
+        self.switch("subagents.enabled")
+    }
+
+    /// Whether tasks and results are logged.
+    pub fn log_payloads(&self) -> bool {
+        self.switch("log.payloads")
+    }
+
+    /// The model that was asked for, and where.
+    pub fn model(&self) -> Option<(&str, &Origin)> {
+        self.text("model")
+    }
+
+    /// Where Chat Completions are spoken, if that was said.
+    pub fn openai_base_url(&self) -> Option<&str> {
+        self.text("openai.base_url").map(|(url, _)| url)
+    }
+}
+
+fn look_up<'a>(table: &'a Table, name: &str) -> Option<&'a Value> {
+    match name.split_once('.') {
+        None => table.get(name),
+        Some((head, rest)) => look_up(table.get(head)?.as_table()?, rest),
+    }
+}
+
+/// The names of all values in a table, with dots.
+fn leaves(table: &Table, path: &str) -> Vec<String> {
+    let name = |key: &String| if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+    table
+        .iter()
+        .flat_map(|(key, value)| match value {
+            Value::Table(inner) => leaves(inner, &name(key)),
+            _ => vec![name(key)],
+        })
+        .collect()
+}
+
+fn line_of(text: &str, name: &str) -> usize {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let named = |line: &str| line.trim_start().trim_start_matches('"').starts_with(last);
+    text.lines().position(named).map_or(1, |line| line + 1)
+}
+
+fn read_switch(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn check(key: &Key, value: &Value) -> Result<(), String> {
+    let name = key.name;
+    match (key.kind, value) {
+        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => Ok(()),
+        (Kind::Number { least, most }, Value::Integer(number)) if (least..=most).contains(number) => Ok(()),
+        (Kind::Number { least, most }, Value::Integer(number)) => {
+            Err(format!("`{name}` is {number}; it must be from {least} to {most}"))
+        }
+        (Kind::Text, _) => Err(format!("`{name}` must be a text in quotes")),
+        (Kind::Switch, _) => Err(format!("`{name}` must be true or false")),
+        (Kind::Number { .. }, _) => Err(format!("`{name}` must be a whole number")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(file: &str, variables: &[(&str, &str)]) -> Result<Settings, String> {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let environment = Environment::new(variables, PathBuf::from("/"));
+        Settings::resolve(Some((PathBuf::from("c.toml"), file)), &environment, &[("--model", "model", String::new())])
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_setting_has_a_default_and_later_layers_win() {
+        let settings = resolve("[limits]\nmax_running = 7\nmax_turns = 30", &[("LOCUM_MAX_RUNNING", "9")]).unwrap();
+        assert_eq!(settings.all().len(), KEYS.len());
+        assert_eq!(settings.limits().max_running, 9);
+        assert_eq!(settings.limits().max_turns, 30);
+        assert_eq!(settings.limits().max_spawns, Limits::default().max_spawns);
+        assert_eq!(settings.patience(), Patience::default());
+        let origin = |name: &str| settings.value(name).unwrap().origin.to_string();
+        assert_eq!(origin("limits.max_running"), "$LOCUM_MAX_RUNNING");
+        assert_eq!(origin("limits.max_turns"), "c.toml");
+        assert_eq!(origin("limits.max_depth"), "default");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+        let cases: [Case; 6] = [
+            (
+                "\n[limits]\nmax_runing = 1",
+                &[],
+                "c.toml:3: unknown setting `limits.max_runing`; did you mean `limits.max_running`?",
+            ),
+            ("[limits]\nmax_depth = 6", &[], "c.toml:2: `limits.max_depth` is 6; it must be from 1 to 5"),
+            ("model = 3", &[], "c.toml:1: `model` must be a text in quotes"),
+            ("model = ", &[], "c.toml:1: "),
+            (
+                "",
+                &[("LOCUM_MAX_TURNS", "many")],
+                "$LOCUM_MAX_TURNS: `limits.max_turns` must be a whole number, not `many`",
+            ),
+            (
+                "",
+                &[("LOCUM_LOG_PAYLOADS", "maybe")],
+                "$LOCUM_LOG_PAYLOADS: `log.payloads` must be true or false, not `maybe`",
+            ),
+        ];
+        for (file, variables, expected) in cases {
+            let error = resolve(file, variables).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The one place that reads the environment. Everything else is handed plain values.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Moves all of locum's own directories below one.
+pub const LOCUM_HOME: &str = "LOCUM_HOME";
+/// Names the session that a verb works in.
+pub const LOCUM_SESSION: &str = "LOCUM_SESSION";
+/// The key for OpenAI's API and those that speak like it.
+pub const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
+/// Where that API is.
+pub const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
+/// A proxy for https addresses.
+pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
+/// The addresses that are reached without it.
+pub const NO_PROXY: &str = "NO_PROXY";
+
+/// The environment, as it was when it was read.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+    working_directory: Option<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The environment of this process. Variables that are not text are left out.
+    pub fn of_process() -> Self {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self {
+            variables: std::env::vars_os().filter_map(text).collect(),
+            working_directory: std::env::current_dir().ok(),
+            home: etcetera::home_dir().ok(),
+        }
+    }
+
+    /// An environment made of these variables, for tests and embedders.
+    pub fn new(variables: impl IntoIterator<Item = (String, String)>, working_directory: PathBuf) -> Self {
+        let variables: BTreeMap<String, String> = variables.into_iter().collect();
+        let home = variables.get("HOME").map(PathBuf::from);
+        Self { variables, working_directory: Some(working_directory), home }
+    }
+
+    /// A variable; an empty one counts as not set.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The variables that locum reads, for a worker that has no environment of its own.
+    pub(crate) fn known_to_locum(&self) -> BTreeMap<String, String> {
+        let standard = [
+            "HOME",
+            LOCUM_HOME,
+            OPENAI_API_KEY,
+            HTTPS_PROXY,
+            NO_PROXY,
+            "XDG_CONFIG_HOME",
+            "XDG_DATA_HOME",
+            "XDG_STATE_HOME",
+        ];
+        let settings = super::table::KEYS.iter().map(|key| key.variable);
+        let names = standard.into_iter().chain(settings);
+        names.filter_map(|name| Some((name.to_owned(), self.get(name)?.to_owned()))).collect()
+    }
+
+    /// The directory that the process was started in.
+    pub fn working_directory(&self) -> Option<&std::path::Path> {
+        self.working_directory.as_deref()
+    }
+
+    /// The user's home directory.
+    pub fn home(&self) -> Option<&std::path::Path> {
+        self.home.as_deref()
+    }
+}
+
+/// The named variables of this process, for a process that it starts.
+pub(crate) fn process_variables(names: &[&str]) -> Vec<(String, std::ffi::OsString)> {
+    names.iter().filter_map(|name| std::env::var_os(name).map(|value| ((*name).to_owned(), value))).collect()
+}
+
+/// The program that this process runs.
+pub(crate) fn this_program() -> std::io::Result<PathBuf> {
+    std::env::current_exe()
+}

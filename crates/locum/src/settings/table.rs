@@ -1,0 +1,50 @@
+//! Every setting, in one table: its name, its variable and what it may be.
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name in files, with dots for tables.
+    pub name: &'static str,
+    /// Its environment variable.
+    pub variable: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+}
+
+/// What a setting may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// True or false.
+    Switch,
+    /// A whole number in this range.
+    Number {
+        /// The least.
+        least: i64,
+        /// The most.
+        most: i64,
+    },
+}
+
+const fn number(name: &'static str, variable: &'static str, least: i64, most: i64) -> Key {
+    Key { name, variable, kind: Kind::Number { least, most } }
+}
+
+/// A day: no limit of the watchdog makes sense beyond it.
+const DAY_MS: i64 = 86_400_000;
+
+/// Every setting.
+pub const KEYS: [Key; 11] = [
+    Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
+    number("limits.max_running", "LOCUM_MAX_RUNNING", 1, 100_000),
+    number("limits.max_spawns", "LOCUM_MAX_SPAWNS", 0, 1_000_000),
+    number("limits.max_depth", "LOCUM_MAX_DEPTH", 1, 5),
+    number("limits.max_turns", "LOCUM_MAX_TURNS", 1, 10_000),
+    Key { name: "subagents.enabled", variable: "LOCUM_SUBAGENTS_ENABLED", kind: Kind::Switch },
+    number("watchdog.startup_timeout_ms", "LOCUM_SUBAGENT_STARTUP_TIMEOUT_MS", 1, DAY_MS),
+    number("watchdog.inactivity_timeout_ms", "LOCUM_SUBAGENT_INACTIVITY_TIMEOUT_MS", 1, DAY_MS),
+    number("watchdog.tool_timeout_ms", "LOCUM_SUBAGENT_TOOL_EXECUTION_TIMEOUT_MS", 1, DAY_MS),
+    Key { name: "log.payloads", variable: "LOCUM_LOG_PAYLOADS", kind: Kind::Switch },
+    Key { name: "openai.base_url", variable: super::environment::OPENAI_BASE_URL, kind: Kind::Text },
+];

@@ -1,0 +1,213 @@
+//! From an environment and a few flags to a working desk: what every door of a locum program does first.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use locum_models::Access;
+use locum_models::http::Proxy;
+
+use crate::agents::{self, FileProblem};
+use crate::clock::{Clock, SystemClock};
+use crate::desk::{BuildError, Desk};
+use crate::engine::Executor;
+use crate::launch::{LaunchError, Launcher};
+use crate::operation_log::OperationLog;
+use crate::process::Life;
+use crate::redact::Redactor;
+use crate::settings::environment::{Environment, HTTPS_PROXY, LOCUM_SESSION, NO_PROXY, OPENAI_API_KEY};
+use crate::settings::{Places, Settings, SettingsError, project_root, table};
+use crate::store;
+use crate::store::sqlite::SqliteStore;
+
+/// What a door was told.
+#[derive(Clone)]
+pub struct Setup {
+    /// The environment.
+    pub environment: Environment,
+    /// Flags that are settings: the flag, the setting, the value.
+    pub flags: Vec<(&'static str, &'static str, String)>,
+    /// Further directories with agents.
+    pub agents: Vec<PathBuf>,
+    /// Which session.
+    pub session: SessionChoice,
+    /// Who works on accepted tasks.
+    pub executor: Executor,
+    /// Whether this process lives for its tasks alone.
+    pub life: Life,
+}
+
+/// Which session a door works in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionChoice {
+    /// The one of this name.
+    Named(String),
+    /// The one that the environment names, else the project's `main`.
+    Shared,
+    /// The one that the environment names, else a new one.
+    New,
+}
+
+/// A desk and what was found on the way to it.
+pub struct Opened {
+    /// The desk.
+    pub desk: Desk,
+    /// The settings with their origins.
+    pub settings: Settings,
+    /// Locum's own directories.
+    pub places: Places,
+    /// Agent files that could not be read.
+    pub problems: Vec<FileProblem>,
+}
+
+/// Why there is no desk.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// Locum's own directories are not known.
+    #[error("{0}")]
+    Places(String),
+    /// A file could not be read.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The engine cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Workers could not be started from here.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}
+
+impl Setup {
+    /// A setup for this environment, with nothing further said.
+    pub fn new(environment: Environment) -> Self {
+        Self {
+            environment,
+            flags: Vec::new(),
+            agents: Vec::new(),
+            session: SessionChoice::Shared,
+            executor: Executor::InProcess,
+            life: Life::Door,
+        }
+    }
+
+    /// The flags that a worker was told, as far as this version knows their settings.
+    pub(crate) fn known_flags(flags: Vec<(String, String)>) -> Vec<(&'static str, &'static str, String)> {
+        let known = |(name, value): (String, String)| {
+            let key = table::KEYS.iter().find(|key| key.name == name)?;
+            Some(("flag", key.name, value))
+        };
+        flags.into_iter().filter_map(known).collect()
+    }
+
+    /// The settings alone, for those who only look at them.
+    pub fn settings(&self) -> Result<(Settings, Places), SetupError> {
+        let places = Places::find(&self.environment).map_err(SetupError::Places)?;
+        let path = places.config_file();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(source) => return Err(SetupError::File { path, source }),
+        };
+        let file = text.as_deref().map(|text| (path, text));
+        Ok((Settings::resolve(file, &self.environment, &self.flags)?, places))
+    }
+
+    /// The project around the working directory.
+    pub fn project(&self) -> PathBuf {
+        project_root(self.environment.working_directory().unwrap_or(std::path::Path::new(".")))
+    }
+
+    /// Opens the store and builds the desk.
+    pub fn open(&self) -> Result<Opened, SetupError> {
+        let (settings, places) = self.settings()?;
+        let store = SqliteStore::open(&places.database())?;
+        let access = self.access(&settings);
+        let redactor = Redactor::new(self.secrets());
+        let log = open_log(&places, &settings, &redactor)?;
+        let (name, why) = self.session_model(&settings, &access);
+        let mut builder = Desk::builder()
+            .store(Arc::new(store))
+            .access(access)
+            .session_model(&name, &why)
+            .standard_tools()
+            .bundled_agents()
+            .root(self.project())
+            .session(&self.session_id())
+            .limits(settings.limits())
+            .patience(settings.patience())
+            .enabled(settings.subagents_enabled())
+            .log(log)
+            .redact(redactor)
+            .executor(self.executor)
+            .life(self.life)
+            .launcher(Launcher::this_program(self, &places)?);
+        let mut problems = Vec::new();
+        for directory in &self.agents {
+            let (agents, broken) = agents::in_directory(directory);
+            builder = agents.into_iter().fold(builder, crate::desk::DeskBuilder::agent);
+            problems.extend(broken);
+        }
+        Ok(Opened { desk: builder.build()?, settings, places, problems })
+    }
+
+    fn session_id(&self) -> String {
+        let named = self.environment.get(LOCUM_SESSION).map(str::to_owned);
+        match &self.session {
+            SessionChoice::Named(name) => name.clone(),
+            SessionChoice::Shared => named.unwrap_or_else(|| "main".to_owned()),
+            SessionChoice::New => {
+                named.unwrap_or_else(|| format!("s-{}", ulid::Ulid::generate().to_string().to_ascii_lowercase()))
+            }
+        }
+    }
+
+    /// What must never be stored or shown.
+    fn secrets(&self) -> Vec<&str> {
+        self.environment.get(OPENAI_API_KEY).into_iter().collect()
+    }
+
+    fn access(&self, settings: &Settings) -> Access {
+        Access {
+            openai_key: self.environment.get(OPENAI_API_KEY).map(Into::into),
+            openai_base_url: settings.openai_base_url().map(str::to_owned),
+            proxy: Proxy {
+                https_proxy: self.environment.get(HTTPS_PROXY).map(str::to_owned),
+                no_proxy: self.environment.get(NO_PROXY).map(str::to_owned),
+            },
+        }
+    }
+
+    /// The session's model and why: what was asked for, else the first provider that can be reached, else the
+    /// built-in one.
+    fn session_model(&self, settings: &Settings, access: &Access) -> (String, String) {
+        match settings.model() {
+            Some((name, origin)) => (self.model_name(name), format!("set by {origin}")),
+            None => access.first_model(),
+        }
+    }
+
+    /// A script is named relative to where the command was given; a worker has no such place.
+    pub fn model_name(&self, name: &str) -> String {
+        match (locum_models::script_path(name), self.environment.working_directory()) {
+            (Some((head, path)), Some(directory)) => format!("{head}{}", directory.join(path).display()),
+            _ => name.to_owned(),
+        }
+    }
+}
+
+fn open_log(places: &Places, settings: &Settings, redactor: &Redactor) -> Result<OperationLog, SetupError> {
+    let directory = places.logs();
+    let log = OperationLog::open(&directory, SystemClock.now(), settings.log_payloads(), redactor.clone());
+    log.map_err(|source| SetupError::File { path: directory, source })
+}
