@@ -28,6 +28,8 @@ pub(super) struct Evidence {
     /// Whether some tool said that it left something out.
     pub(super) is_partial: bool,
     lines: usize,
+    /// The task's first line, in lower case.
+    question: Option<String>,
 }
 
 /// What is known of one file.
@@ -50,7 +52,7 @@ impl Default for Found {
 impl Evidence {
     /// Reads the conversation.
     pub(super) fn gather(prompt: &Prompt<'_>) -> Self {
-        let mut evidence = Self::default();
+        let mut evidence = Self { question: question_of(prompt.task), ..Self::default() };
         if let Some(Message::User(said)) = prompt.messages.first() {
             evidence.add_handed_on(prompt.task, said);
         }
@@ -173,6 +175,9 @@ impl Evidence {
     }
 
     fn add_line(&mut self, path: &str, number: u32, text: &str) {
+        if self.question.as_ref().is_some_and(|question| text.to_lowercase().contains(question)) {
+            return;
+        }
         if self.lines >= LINES_MAX {
             self.is_partial = true;
             return;
@@ -185,6 +190,14 @@ impl Evidence {
         }
         found.lines.insert(number, text);
     }
+}
+
+/// The task's first line, if it is long enough to be a question: a line that repeats it, in a README for example, is
+/// not an answer to it.
+fn question_of(task: &str) -> Option<String> {
+    const QUESTION_CHARS_MIN: usize = 20;
+    let line = task.lines().next().unwrap_or_default().trim().to_lowercase();
+    (line.chars().count() >= QUESTION_CHARS_MIN).then_some(line)
 }
 
 fn is_block_name(line: &str) -> bool {

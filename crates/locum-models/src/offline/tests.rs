@@ -135,6 +135,28 @@ async fn it_works_with_the_tools_it_has() {
 }
 
 #[tokio::test]
+async fn a_line_that_repeats_the_question_is_not_an_answer() {
+    let question = "Where is the retry backoff computed?";
+    let messages = [
+        Message::User(question.to_owned()),
+        Message::Assistant(Reply {
+            text: String::new(),
+            tool_calls: vec![ToolCall { id: "a".to_owned(), name: "grep".to_owned(), input: serde_json::json!({}) }],
+            stop: Stop::ToolUse,
+            tokens: TokenCount::default(),
+            opaque: None,
+        }),
+        Message::Tool {
+            call_id: "a".to_owned(),
+            name: "grep".to_owned(),
+            output: ToolOutput::ok(format!("README.md:3:run explore \"{question}\"\nsrc/a.rs:9:fn retry_backoff() {{")),
+        },
+    ];
+    let reply = ask(question, &messages, &["grep"], ToolUse::Forbidden).await;
+    assert!(reply.text.contains("src/a.rs:9") && !reply.text.contains("README.md"), "{}", reply.text);
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_not_found() {
     let (answer, calls) = work("Where is the zeppelin hangar heated?", ALL_TOOLS, 5).await;
     assert!(answer.starts_with("Found nothing for: zeppelin, hangar, heated"), "{answer}");
