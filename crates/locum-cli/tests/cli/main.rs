@@ -1,0 +1,12 @@
+//! The doors of the binary, from outside: what they answer, what they refuse and how they end. Every test has a home
+//! and a project of its own, models are scripts, and nothing reaches a network.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod conversation;
+mod home;
+mod settle;
+
+mod answers;
+mod failures;
+mod limits;
+mod refusals;
