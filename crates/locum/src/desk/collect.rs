@@ -27,8 +27,8 @@ impl Desk {
     }
 
     /// Takes a finished task out of active tracking and presents it. Of two callers at once, one gets it.
-    pub(super) async fn take(&self, row: &TaskRow, face: &FaceDefaults) -> Result<Collected, Refusal> {
-        let (plan, outcome) = self.engine.finished(row).await?;
+    async fn take(&self, row: &TaskRow, face: &FaceDefaults) -> Result<Collected, Refusal> {
+        let collected = self.presented(row, face).await?;
         let (task_id, at) = (row.summary.task_id, self.engine.hands.clock.now());
         let lookup = Lookup { tasks: vec![task_id], ..Lookup::default() };
         self.engine
@@ -40,6 +40,26 @@ impl Desk {
                 Ok((vec![SessionChange::Collect { task_id, at }], ()))
             })
             .await?;
+        Ok(collected)
+    }
+
+    /// Presents a finished task to the caller that asked for it and waited, and takes it out of active tracking if
+    /// nobody has yet: a request that is repeated under its idempotency key is answered as it was the first time.
+    pub(super) async fn deliver(&self, row: &TaskRow, face: &FaceDefaults) -> Result<Collected, Refusal> {
+        let collected = self.presented(row, face).await?;
+        let (task_id, at) = (row.summary.task_id, self.engine.hands.clock.now());
+        let lookup = Lookup { tasks: vec![task_id], ..Lookup::default() };
+        self.engine
+            .decide(&self.session, lookup, move |_, view| {
+                let open = view.tasks.get(&task_id).is_some_and(|known| !known.collected);
+                Ok((open.then_some(SessionChange::Collect { task_id, at }).into_iter().collect(), ()))
+            })
+            .await?;
+        Ok(collected)
+    }
+
+    async fn presented(&self, row: &TaskRow, face: &FaceDefaults) -> Result<Collected, Refusal> {
+        let (plan, outcome) = self.engine.finished(row).await?;
         Ok(present(row, &plan, &outcome, face))
     }
 

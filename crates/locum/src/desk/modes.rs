@@ -1,5 +1,7 @@
 //! The foreground forms: start, wait, collect. They are data for the same path as `spawn`.
 
+use std::collections::BTreeMap;
+
 use locum_core::admission::Order;
 use locum_core::protocol::request::{CallerKind, Many, Run, WaitMode};
 use locum_core::protocol::response::{Chain, Collected, Parallel, ParallelResult, RefusedEntry, TaskIds};
@@ -26,7 +28,7 @@ impl Desk {
             return Ok(Response::Background(TaskIds { task_ids: vec![row.summary.task_id], refused: Vec::new() }));
         }
         let row = self.ended(vec![row]).await?.pop().ok_or_else(|| Refusal::internal("the task is missing"))?;
-        Ok(Response::Collected(Box::new(self.take(&row, face).await?)))
+        Ok(Response::Collected(Box::new(self.deliver(&row, face).await?)))
     }
 
     pub(super) async fn parallel(&self, many: Many, face: &FaceDefaults) -> Result<Response, Refusal> {
@@ -55,7 +57,7 @@ impl Desk {
                 Err(refusal) => ParallelResult::Refused(refused(entry, refusal)),
                 Ok(_) => {
                     let row = ended.next().ok_or_else(|| Refusal::internal("a task is missing"))?;
-                    ParallelResult::Collected(Box::new(self.take(&row, face).await?))
+                    ParallelResult::Collected(Box::new(self.deliver(&row, face).await?))
                 }
             });
         }
@@ -75,7 +77,7 @@ impl Desk {
         let ended = self.ended(rows).await?;
         let mut collected = Vec::with_capacity(steps);
         for row in &ended {
-            collected.push(self.take(row, face).await?);
+            collected.push(self.deliver(row, face).await?);
         }
         // The step to show is the first that did not complete: those after it only waited for it.
         let failed = collected.iter().position(|step| step.status != Status::Completed);
@@ -111,14 +113,15 @@ impl Desk {
         }
     }
 
-    /// The same tasks once all of them have ended, in the same order.
+    /// The same tasks once all of them have ended, in the same order. Under one idempotency key a task may be there
+    /// more than once.
     async fn ended(&self, rows: Vec<TaskRow>) -> Result<Vec<TaskRow>, Refusal> {
         self.until_ended(&rows, WaitMode::All).await?;
         let uids: Vec<_> = rows.iter().map(|row| row.summary.uid.clone()).collect();
-        let mut ended = self.engine.rows(TaskQuery::Uids(uids)).await?;
-        let place = |row: &TaskRow| rows.iter().position(|asked| asked.summary.uid == row.summary.uid);
-        ended.sort_by_key(place);
-        Ok(ended)
+        let ended = self.engine.rows(TaskQuery::Uids(uids)).await?;
+        let ended: BTreeMap<_, _> = ended.into_iter().map(|row| (row.summary.uid.clone(), row)).collect();
+        let now = |row: &TaskRow| ended.get(&row.summary.uid).cloned();
+        rows.iter().map(|row| now(row).ok_or_else(|| Refusal::internal("a task is missing"))).collect()
     }
 }
 
