@@ -71,7 +71,7 @@ fn five_tasks_run_at_once_and_an_end_makes_room() {
         {"action": "spawn", "agent": "silent", "task": "6", "queue": true}
         {"action": "spawn", "agent": "silent", "task": "7", "queue": true}
         quiet {"action": "cancel", "task_id": "t_03"}
-        until /status="running" {"action": "status", "task_id": "t_06"}
+        until /turns_used=1 {"action": "status", "task_id": "t_06"}
         until /position=1 {"action": "status", "task_id": "t_07"}
         quiet {"action": "cancel", "task_id": "t_07"}
         # a finished task that nobody collected blocks nothing

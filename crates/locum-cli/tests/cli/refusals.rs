@@ -51,7 +51,7 @@ const CASES: [(&str, &[(&str, &str)], &str); 4] = [
         {"action": "chain", "tasks": [{"agent": "silent"}]}
         {"action": "wait", "mode": "some"}
         {"action": "define", "name": "a"}
-        {"action": "define", "name": "a", "extends": "nobody-at-all"}
+        {"action": "define", "name": "a", "extends": "silnt"}
         {"action": "spawn", "agent": "silent", "task": "t", "queue": true, "model": "gtp-5.4"}
         {"action": "define", "name": "a", "description": "d", "system_prompt": "p", "model": "nothing-like-it"}
         {"action": "spawn", "agent": "silent", "task": "t", "queue": true, "max_input_tokens": 10}
