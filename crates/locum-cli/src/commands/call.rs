@@ -55,6 +55,10 @@ async fn call_lines(desk: &Desk, output: Output) -> anyhow::Result<Exit> {
 async fn call_line(desk: &Desk, bytes: &[u8]) -> Result<Response, Refusal> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| Refusal::invalid(format!("the line is not UTF-8 from byte {} on", error.valid_up_to())))?;
+    // A list would be read as the fields in their order.
+    if !text.trim_start().starts_with('{') {
+        return Err(Refusal::invalid("the line is not {\"tool\", \"input\"}: it must be a JSON object"));
+    }
     let Line { tool, input } = serde_json::from_str(text)
         .map_err(|error| Refusal::invalid(format!("the line is not {{\"tool\", \"input\"}}: {error}")))?;
     desk.call(&tool, input).await

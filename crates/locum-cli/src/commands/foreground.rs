@@ -91,9 +91,7 @@ pub(super) fn entries(door: &Door, pairs: Vec<Pair>, file: Option<&Path>) -> any
             .lines()
             .enumerate()
             .filter(|(_, line)| !line.trim().is_empty())
-            .map(|(place, line)| {
-                serde_json::from_str(line).with_context(|| format!("{}:{}", path.display(), place + 1))
-            })
+            .map(|(place, line)| line_entry(line).with_context(|| format!("{}:{}", path.display(), place + 1)))
             .collect::<anyhow::Result<Vec<SpawnEntry>>>()?,
         None => {
             pairs.into_iter().map(|Pair { agent, task }| SpawnEntry { agent, task, ..SpawnEntry::default() }).collect()
@@ -103,4 +101,10 @@ pub(super) fn entries(door: &Door, pairs: Vec<Pair>, file: Option<&Path>) -> any
         entry.model = entry.model.take().or_else(|| door.call_model.clone());
     }
     Ok(entries)
+}
+
+fn line_entry(line: &str) -> anyhow::Result<SpawnEntry> {
+    // A list would be read as the fields in their order.
+    anyhow::ensure!(line.trim_start().starts_with('{'), "a task must be a JSON object with agent and task");
+    Ok(serde_json::from_str(line)?)
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::roster::nearest;
 use crate::agent::tool_names;
-use crate::protocol::request::{Background, Run};
+use crate::protocol::request::{Background, Many, Run};
 use crate::protocol::{Code, ContextAction, Refusal, SubagentAction, ToolRequest};
 
 /// The tools of the native face.
@@ -44,8 +44,8 @@ fn subagent(input: Value) -> Result<SubagentAction, Refusal> {
         "result" => SubagentAction::Result(typed(action, fields)?),
         "cancel" => SubagentAction::Cancel(typed(action, fields)?),
         "run" => SubagentAction::Run(run(fields)?),
-        "parallel" => SubagentAction::Parallel(typed(action, fields)?),
-        "chain" => SubagentAction::Chain(typed(action, fields)?),
+        "parallel" => SubagentAction::Parallel(many(action, fields)?),
+        "chain" => SubagentAction::Chain(many(action, fields)?),
         other => return Err(unknown_action(other, &SUBAGENT_ACTIONS)),
     })
 }
@@ -67,6 +67,15 @@ fn run(mut fields: Map<String, Value>) -> Result<Run, Refusal> {
     let background: Background = typed("run", own)?;
     let entry = typed("run", fields)?;
     Ok(Run { entry, background: background.background.unwrap_or(false) })
+}
+
+/// An entry given as a list would be read as the fields in their order.
+fn many(action: &str, fields: Map<String, Value>) -> Result<Many, Refusal> {
+    let entries = fields.get("tasks").and_then(Value::as_array);
+    if let Some(place) = entries.and_then(|entries| entries.iter().position(|entry| !entry.is_object())) {
+        return Err(Refusal::invalid(format!("{action}: a task must be an object with agent and task at `tasks[{place}]`")));
+    }
+    typed(action, fields)
 }
 
 fn split_action<'a>(input: Value, known: &[&'a str]) -> Result<(&'a str, Map<String, Value>), Refusal> {
@@ -146,6 +155,9 @@ mod tests {
             refusal("subagent", json!({"action": "parallel", "tasks": [{"agent": "a", "task": "t"}, {"agent": 5}]}));
         assert_eq!(code, Code::InvalidRequest);
         assert!(message.contains("tasks[1].agent"), "{message}");
+        let (code, message) = refusal("subagent", json!({"action": "chain", "tasks": [{"agent": "a", "task": "t"}, ["a", "t"]]}));
+        assert_eq!(code, Code::InvalidRequest);
+        assert!(message.contains("tasks[1]"), "{message}");
         assert_eq!(refusal("subagent", json!([])).0, Code::InvalidRequest);
         assert_eq!(refusal("subagent", json!({})).0, Code::InvalidRequest);
         assert_eq!(refusal("subagent", json!({"action": 1})).0, Code::InvalidRequest);
