@@ -7,6 +7,7 @@ mod home;
 mod settle;
 
 mod answers;
+mod bad_input;
 mod failures;
 mod limits;
 mod refusals;
