@@ -5,9 +5,11 @@
 mod conversation;
 mod home;
 mod settle;
+mod shell;
 
 mod answers;
 mod bad_input;
 mod failures;
 mod limits;
 mod refusals;
+mod verbs;
