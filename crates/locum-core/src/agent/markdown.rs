@@ -129,6 +129,8 @@ fn split(text: &str) -> Result<(&str, &str), Problem> {
 fn locate(error: &serde_saphyr::Error) -> Problem {
     let (line, column) = error.location().map_or((0, 1), |place| (place.line() as usize, place.column() as usize));
     let message = error.without_snippet().to_string();
+    // It names the place within the frontmatter, which is not the place within the file.
+    let message = message.strip_suffix(&format!(" at line {line}, column {column}")).unwrap_or(&message).to_owned();
     Problem { line: line + 1, column: column.max(1), message }
 }
 
@@ -168,6 +170,7 @@ mod tests {
             let problem = read(text).unwrap_err();
             assert_eq!(problem.line, line, "{text:?}: {problem}");
             assert!(problem.message.contains(message), "{text:?}: {problem}");
+            assert!(!problem.message.contains("at line"), "a second place: {problem}");
         }
     }
 }
