@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use locum_core::ids::Uid;
 use locum_core::task::event::StopCause;
 use locum_core::task::{Status, Task, TaskEvent};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -91,6 +92,8 @@ pub(crate) async fn claim(engine: &Arc<Engine>, uid: &Uid, dead: Vec<OwnerId>) -
     if engine.worker.done(uid).is_some() {
         return Ok(true);
     }
+    // Who holds a task must be known before it holds it: an owner that nobody knows can never be found dead.
+    engine.hands.store.beat(&engine.worker.owner, engine.hands.clock.now()).await?;
     let Some(lease) = engine.hands.store.claim(uid, engine.worker.owner.id, dead).await? else { return Ok(false) };
     let task = load(engine, uid).await?;
     take_up(engine, lease, task);
@@ -247,14 +250,20 @@ fn watch(engine: &Arc<Engine>) {
     engine.worker.started.call_once(|| {
         // It holds the engine only for a moment at a time, and ends with it.
         tokio::spawn(async move {
+            let beat = Duration::from_millis(process::BEAT_MS);
+            let mut next_beat = Instant::now() + beat;
             loop {
-                let beat = Duration::from_millis(process::BEAT_MS);
-                let changed = tokio::time::timeout(beat, changes.changed()).await;
+                let changed = tokio::time::timeout_at(next_beat, changes.changed()).await;
                 let Some(engine) = weak.upgrade() else { return };
                 if matches!(changed, Ok(Err(_))) || engine.closed.is_cancelled() {
                     return;
                 }
-                mind(&engine, changed.is_err()).await;
+                // A store that changes all the time must not keep this process from showing itself.
+                let is_due = Instant::now() >= next_beat;
+                if is_due {
+                    next_beat = Instant::now() + beat;
+                }
+                mind(&engine, is_due).await;
             }
         });
     });
