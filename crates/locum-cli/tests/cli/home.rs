@@ -116,12 +116,20 @@ impl Home {
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// Ends every process that works on tasks of this home, without a chance to say anything.
+    pub(crate) fn kill_workers(&self) {
+        for pid in processes_in(&self.root()) {
+            // It may have ended by itself meanwhile.
+            kill(Pid::from_raw(pid), Signal::SIGKILL).ok();
+        }
+        assert!(self.left_over().is_empty());
+    }
+
     /// Waits until no process has a file of this home open; those that are left after all patience.
     fn left_over(&self) -> Vec<i32> {
-        let root = self.root();
         let until = Instant::now() + PATIENCE;
         loop {
-            let left = processes_in(&root);
+            let left = processes_in(&self.root());
             if left.is_empty() || Instant::now() >= until || std::thread::panicking() {
                 return left;
             }

@@ -13,3 +13,5 @@ mod failures;
 mod limits;
 mod refusals;
 mod verbs;
+mod background;
+mod surroundings;

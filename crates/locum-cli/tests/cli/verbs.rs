@@ -155,9 +155,11 @@ fn agents_from_a_directory_and_files_that_are_broken() {
     // The others go on.
     shell.run("agents show helper");
     shell.run("agents show helper --json");
-    shell.run("agents show explor -q");
-    shell.run("agents show broken -q");
-    shell.run("run -q broken t");
+    for command in ["agents show explor", "agents show broken", "run broken t"] {
+        let refused = shell.quiet(&format!("{command} --json -q"), "");
+        let answer: Value = serde_json::from_str(&refused.stdout).unwrap();
+        assert_eq!((refused.code, &answer["error"]), (Some(1), &json!("AGENT_NOT_FOUND")), "{command}");
+    }
     insta::assert_snapshot!("verbs_agents", shell.transcript());
     let missing = home.locum(&["agents", "list", "--agents", "nowhere"]);
     assert!(missing.stderr.contains("nowhere"), "{missing:?}");
