@@ -166,7 +166,8 @@ fn what_is_unfinished_when_a_caller_leaves_is_handed_on() {
         assert_eq!(waited.code, Some(0), "{waited:?}");
         let collected = home.locum(&["collect", task_id, "--session", "test", "--json"]);
         let answer = settle(serde_json::from_str(&collected.stdout).unwrap(), &home.root());
-        let seen = json!([answer["status"], answer["result"], answer["turns_used"], answer["receipt"]["model"]["effective"]]);
+        let seen =
+            json!([answer["status"], answer["result"], answer["turns_used"], answer["receipt"]["model"]["effective"]]);
         assert_eq!(seen, json!(["completed", "Done.", 2, "scripted:ROOT/script.json"]));
     }
 }

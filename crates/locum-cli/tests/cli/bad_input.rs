@@ -25,7 +25,8 @@ fn refused(name: &'static str, code: &'static str, input: &Value) -> Line {
 fn check(lines: &[Line]) {
     let home = Home::new();
     let good = br#"{"tool": "shared_context", "input": {"action": "list_keys"}}"#;
-    let input: Vec<u8> = lines.iter().flat_map(|line| [&line.bytes, good.as_slice()]).flat_map(|line| [line, b"\n"].concat()).collect();
+    let input: Vec<u8> =
+        lines.iter().flat_map(|line| [&line.bytes, good.as_slice()]).flat_map(|line| [line, b"\n"].concat()).collect();
     let answers = home.call("offline", &input);
     assert_eq!(answers.len(), 2 * lines.len());
     for (line, answers) in lines.iter().zip(answers.chunks(2)) {
@@ -72,7 +73,10 @@ fn lines_that_are_no_request() {
         line("100 000 braces", deep("{\"a\":", "}")),
         line("100 000 brackets in an input", format!(r#"{{"tool": "subagent", "input": {}}}"#, deep("[", "]"))),
         line("a line of 5 MiB", vec![b'x'; 5 << 20]),
-        line("a request of 5 MiB", format!(r#"{{"tool": "subagent", "input": {{"action": "{}"}}}}"#, "x".repeat(5 << 20))),
+        line(
+            "a request of 5 MiB",
+            format!(r#"{{"tool": "subagent", "input": {{"action": "{}"}}}}"#, "x".repeat(5 << 20)),
+        ),
     ]);
 }
 
@@ -105,19 +109,43 @@ fn requests_that_make_no_sense() {
         refused("a megabyte as the key", "INVALID_REQUEST", &spawn("idempotency_key", json!(long))),
         refused("a megabyte as a dependency", "TASK_NOT_FOUND", &spawn("depends_on", json!([long]))),
         refused("a megabyte as the action", "INVALID_ACTION", &json!({"action": long})),
-        refused("a megabyte as a name", "INVALID_AGENT_NAME", &json!({"action": "define", "name": long, "description": "d", "system_prompt": "p"})),
+        refused(
+            "a megabyte as a name",
+            "INVALID_AGENT_NAME",
+            &json!({"action": "define", "name": long, "description": "d", "system_prompt": "p"}),
+        ),
         refused("a megabyte as a base", "AGENT_NOT_FOUND", &json!({"action": "define", "name": "a", "extends": long})),
-        refused("a megabyte as a tool", "INVALID_TOOL", &json!({"action": "define", "name": "a", "description": "d", "system_prompt": "p", "tools": [long]})),
+        refused(
+            "a megabyte as a tool",
+            "INVALID_TOOL",
+            &json!({"action": "define", "name": "a", "description": "d", "system_prompt": "p", "tools": [long]}),
+        ),
         refused("a megabyte as a task id", "TASK_NOT_FOUND", &json!({"action": "status", "task_id": long})),
         refused("a task as a list", "INVALID_REQUEST", &json!({"action": "parallel", "tasks": [["writer", "t"]]})),
         refused("a step as a text", "INVALID_REQUEST", &json!({"action": "chain", "tasks": ["writer"]})),
-        refused("1001 tasks", "INVALID_REQUEST", &json!({"action": "parallel", "tasks": vec![json!({"agent": "a", "task": "t"}); 1001]})),
-        refused("1001 steps", "INVALID_REQUEST", &json!({"action": "chain", "tasks": vec![json!({"agent": "a", "task": "t"}); 1001]})),
+        refused(
+            "1001 tasks",
+            "INVALID_REQUEST",
+            &json!({"action": "parallel", "tasks": vec![json!({"agent": "a", "task": "t"}); 1001]}),
+        ),
+        refused(
+            "1001 steps",
+            "INVALID_REQUEST",
+            &json!({"action": "chain", "tasks": vec![json!({"agent": "a", "task": "t"}); 1001]}),
+        ),
         refused("1001 ids", "INVALID_REQUEST", &json!({"action": "wait", "task_ids": vec!["t_01"; 1001]})),
-        refused("ids that overflow", "TASK_NOT_FOUND", &json!({"action": "status", "task_id": "t_99999999999999999999"})),
+        refused(
+            "ids that overflow",
+            "TASK_NOT_FOUND",
+            &json!({"action": "status", "task_id": "t_99999999999999999999"}),
+        ),
         refused("the id that is none", "TASK_NOT_FOUND", &json!({"action": "status", "task_id": "t_00"})),
         refused("a path as an id", "TASK_NOT_FOUND", &json!({"action": "status", "task_id": "../t_01"})),
-        refused("a text with quotes as an id", "TASK_NOT_FOUND", &json!({"action": "status", "task_id": "t_01' OR '1'='1"})),
+        refused(
+            "a text with quotes as an id",
+            "TASK_NOT_FOUND",
+            &json!({"action": "status", "task_id": "t_01' OR '1'='1"}),
+        ),
     ]);
 }
 
@@ -137,7 +165,14 @@ fn blank_lines_and_carriage_returns_are_no_fault() {
 fn text_of_any_kind_is_kept_as_it_is() {
     let home = Home::new();
     let model = home.script(&json!({"*": [{"text": "{{task}}", "usage": {}}]}));
-    let texts = ["nul \u{0} inside", "🦀 \u{10ffff} é", "tab\tand \"quotes\" \\ /", "-- '; DROP TABLE tasks;", "{{task}} {previous}", "a\u{2028}b\u{85}c"];
+    let texts = [
+        "nul \u{0} inside",
+        "🦀 \u{10ffff} é",
+        "tab\tand \"quotes\" \\ /",
+        "-- '; DROP TABLE tasks;",
+        "{{task}} {previous}",
+        "a\u{2028}b\u{85}c",
+    ];
     let lines: Vec<String> = texts
         .iter()
         .enumerate()

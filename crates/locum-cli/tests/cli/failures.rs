@@ -40,7 +40,12 @@ fn check(cases: &[Case]) {
     assert_eq!((&answer["failed"], &answer["completed"]), (&json!(cases.len()), &json!(0)), "{answer}");
     for (case, ended) in cases.iter().zip(answer["results"].as_array().unwrap()) {
         let seen = json!([
-            ended["status"], ended["error"], ended["reason"], ended["partial_result"], ended["turns_used"], ended["result"]
+            ended["status"],
+            ended["error"],
+            ended["reason"],
+            ended["partial_result"],
+            ended["turns_used"],
+            ended["result"]
         ]);
         let expected = json!(["failed", case.error, case.reason, case.partial, case.turns, null]);
         assert_eq!(seen, expected, "{}", case.name);
@@ -83,7 +88,11 @@ fn models_fail_with_their_own_words() {
         model_failure("ended", json!([]), "Model API error: script ended"),
         Case {
             partial: Some("the stream ended be"),
-            ..model_failure("cut_stream", again("cut_stream"), "Model API error: the stream ended before the answer did")
+            ..model_failure(
+                "cut_stream",
+                again("cut_stream"),
+                "Model API error: the stream ended before the answer did",
+            )
         },
         Case {
             partial: Some("So far."),

@@ -177,9 +177,11 @@ fn processes_in(root: &Path) -> Vec<i32> {
     let own = i32::try_from(std::process::id()).unwrap();
     let opened = |pid: &i32| {
         let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
-        files.into_iter().flatten().flatten().any(|file| {
-            std::fs::read_link(file.path()).is_ok_and(|target| target.starts_with(root))
-        })
+        files
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|file| std::fs::read_link(file.path()).is_ok_and(|target| target.starts_with(root)))
     };
     processes.flatten().filter_map(|entry| pid(&entry.file_name())).filter(|pid| *pid != own).filter(opened).collect()
 }

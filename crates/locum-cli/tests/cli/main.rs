@@ -8,10 +8,13 @@ mod settle;
 mod shell;
 
 mod answers;
+mod background;
 mod bad_input;
 mod failures;
 mod limits;
+mod mcp;
+mod parity;
+mod readme;
 mod refusals;
-mod verbs;
-mod background;
 mod surroundings;
+mod verbs;

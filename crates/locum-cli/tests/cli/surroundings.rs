@@ -26,7 +26,15 @@ fn every_verb_has_help() {
         assert!(ask(&home, &[verb, "--help"]).contains("Usage: locum "), "{verb}");
         assert!(ask(&home, &[verb, "-h"]).contains("Usage: locum "), "{verb}");
     }
-    let inner = [["agents", "list"], ["agents", "show"], ["context", "list"], ["context", "read"], ["context", "write"], ["context", "delete"], ["config", "show"]];
+    let inner = [
+        ["agents", "list"],
+        ["agents", "show"],
+        ["context", "list"],
+        ["context", "read"],
+        ["context", "write"],
+        ["context", "delete"],
+        ["config", "show"],
+    ];
     for [verb, inner] in inner {
         assert!(ask(&home, &[verb, inner, "--help"]).contains("Usage: locum "), "{verb} {inner}");
     }
@@ -39,8 +47,15 @@ fn every_verb_has_help() {
 fn wrong_usage_exits_with_2() {
     let home = Home::new();
     let cases: [&[&str]; 9] = [
-        &[], &["nothing"], &["run"], &["run", "writer"], &["status", "a", "b"], &["collect"], &["agents"],
-        &["wait", "--timeout", "soon"], &["completions", "nothing"],
+        &[],
+        &["nothing"],
+        &["run"],
+        &["run", "writer"],
+        &["status", "a", "b"],
+        &["collect"],
+        &["agents"],
+        &["wait", "--timeout", "soon"],
+        &["completions", "nothing"],
     ];
     for arguments in cases {
         let ran = home.locum(arguments);
@@ -77,7 +92,10 @@ fn every_setting_is_shown_with_its_origin() {
         let all = shown["settings"].as_array().unwrap();
         all.iter().find(|setting| setting["name"] == name).unwrap_or_else(|| panic!("{name}: {shown}"))
     };
-    assert_eq!(setting("limits.max_running"), &json!({"name": "limits.max_running", "value": 7, "origin": "$LOCUM_MAX_RUNNING"}));
+    assert_eq!(
+        setting("limits.max_running"),
+        &json!({"name": "limits.max_running", "value": 7, "origin": "$LOCUM_MAX_RUNNING"})
+    );
     assert_eq!(setting("limits.max_turns"), &json!({"name": "limits.max_turns", "value": 30, "origin": file}));
     assert_eq!(setting("limits.max_depth"), &json!({"name": "limits.max_depth", "value": 1, "origin": "default"}));
     assert_eq!(setting("model"), &json!({"name": "model", "value": "offline", "origin": "--model"}));

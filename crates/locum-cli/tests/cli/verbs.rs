@@ -83,7 +83,8 @@ fn parallel_prints_every_answer_in_order() {
         shell.run("parallel 'helper=first task' looker=second");
         shell.run("parallel helper=a broken=b helpr=c");
         shell.run("parallel --json helper=a helpr=c");
-        let tasks = "{\"agent\": \"helper\", \"task\": \"a\", \"label\": \"A\"}\n\n{\"agent\": \"looker\", \"task\": \"b\"}\n";
+        let tasks =
+            "{\"agent\": \"helper\", \"task\": \"a\", \"label\": \"A\"}\n\n{\"agent\": \"looker\", \"task\": \"b\"}\n";
         shell.run_reading("parallel --tasks -", tasks);
         shell.run_reading("parallel --tasks -", "{\"agent\": \"helper\", \"task\": \"a\"}\n{\"agent\": \"helper\"}\n");
         shell.run_reading("parallel --tasks -", "{\"agent\": \"helper\", \"task\": \"a\", \"colour\": 1}\n");
@@ -103,7 +104,8 @@ fn chain_prints_the_last_answer_or_the_step_that_failed() {
         shell.run("chain helper=a broken=b helper=c");
         shell.run("chain --json helper=a broken=b helper=c");
         shell.run("chain helper=a helpr=b");
-        let steps = "{\"agent\": \"looker\", \"task\": \"a\"}\n{\"agent\": \"helper\", \"task\": \"about {previous}\"}\n";
+        let steps =
+            "{\"agent\": \"looker\", \"task\": \"a\"}\n{\"agent\": \"helper\", \"task\": \"about {previous}\"}\n";
         shell.run_reading("chain --tasks -", steps);
     });
 }

@@ -1,0 +1,167 @@
+//! The same requests through the library, `locum call -` and MCP: the same answers.
+
+use std::sync::Arc;
+
+use locum::store::sqlite::SqliteStore;
+use locum::{Desk, DeskBuilder};
+use serde_json::{Value, json};
+
+use crate::conversation::expand;
+use crate::home::Home;
+use crate::mcp::Client;
+use crate::settle::settle;
+
+/// What is asked, in this order: `context` stands before an input of `shared_context`.
+const REQUESTS: &str = r#"
+{"action": "list_agents"}
+{"action": "define", "name": "helper", "description": "Helps", "system_prompt": "p"}
+{"action": "define", "name": "helper", "description": "Helps", "system_prompt": "p"}
+{"action": "define", "name": "helper", "extends": "helper", "replace": true, "max_turns": 77}
+{"action": "define", "name": "looker", "description": "Looks", "system_prompt": "p", "tools": ["ls", "grep", "subagent"]}
+{"action": "define", "name": "broken", "extends": "helper", "system_prompt_append": "more"}
+{"action": "define", "name": "No name", "description": "d", "system_prompt": "p"}
+{"action": "define", "name": "a", "description": "d", "system_prompt": "<<x*16001>>"}
+{"action": "define", "name": "a", "description": "d", "system_prompt": "p", "tools": ["nothing"]}
+{"action": "define", "name": "a", "description": "d", "system_prompt": "p", "model": "nothing"}
+{"action": "define", "name": "a"}
+{"action": "list_agents"}
+{"action": "run", "agent": "helper", "task": "one"}
+{"action": "run", "agent": "Helper", "task": "folded"}
+{"action": "run", "agent": "looker", "task": "look", "label": "L", "timeout": 600, "max_input_tokens": 100000}
+{"action": "run", "agent": "broken", "task": "fail"}
+{"action": "run", "agent": "scout", "task": "long"}
+{"action": "run", "agent": "writer", "task": "<<é*4000>>"}
+{"action": "run", "agent": "writer", "task": "<<é*4001>>"}
+{"action": "run", "agent": "hlper", "task": "t"}
+{"action": "run", "agent": "helper", "task": "t", "model": "nothing"}
+{"action": "run", "agent": "helper", "task": "t", "isolation": "worktree"}
+{"action": "run", "agent": "helper", "task": "t", "max_input_tokens": 1}
+{"action": "run", "agent": "helper", "task": " "}
+{"action": "spawn", "agent": "helper", "task": "two", "idempotency_key": "k"}
+{"action": "wait"}
+{"action": "spawn", "agent": "helper", "task": "two", "idempotency_key": "k"}
+{"action": "spawn", "agent": "helper", "task": "three", "idempotency_key": "k"}
+{"action": "status", "task_id": "t_07"}
+{"action": "status"}
+{"action": "collect", "task_id": "t_07"}
+{"action": "collect", "task_id": "t_07"}
+{"action": "status", "task_id": "t_07"}
+{"action": "cancel", "task_id": "t_07"}
+{"action": "result", "task_id": "t_07"}
+{"action": "result", "task_id": "t_05", "offset": 4000, "limit": 10}
+{"action": "result", "task_id": "t_99"}
+{"action": "spawn", "agent": "helper", "task": "after", "depends_on": ["t_01", "t_04"]}
+{"action": "collect", "task_id": "t_08"}
+{"action": "spawn", "agent": "helper", "task": "after", "depends_on": ["t_55"]}
+{"action": "parallel", "tasks": [{"agent": "helper", "task": "a"}, {"agent": "nobdy", "task": "b"}, {"agent": "broken", "task": "c"}, {"agent": "looker", "task": "d"}]}
+{"action": "parallel", "tasks": [["helper", "a"]]}
+{"action": "parallel", "tasks": []}
+{"action": "chain", "tasks": [{"agent": "helper", "task": "a"}, {"agent": "helper", "task": "{previous} b"}]}
+{"action": "chain", "tasks": [{"agent": "broken", "task": "a"}, {"agent": "helper", "task": "{previous} b"}]}
+{"action": "chain", "tasks": [{"agent": "helper", "task": "a"}, {"agent": "nobdy", "task": "b"}], "background": true}
+{"action": "run", "agent": "helper", "task": "t", "background": true}
+{"action": "wait", "mode": "all", "timeout_ms": 45001}
+{"action": "wait", "mode": "none"}
+{"action": "status", "colour": "red"}
+{"action": "start"}
+{"action": 1}
+{}
+context {"action": "list_keys"}
+context {"action": "write", "key": "goal", "value": "v"}
+context {"action": "write", "key": "goal", "value": "<<x*3200>>", "expected_version": 1}
+context {"action": "write", "key": "goal", "value": "w", "expected_version": 1}
+context {"action": "write", "key": "goal", "value": "<<x*4001>>"}
+context {"action": "write", "key": "No", "value": "v"}
+context {"action": "read", "key": "goal"}
+context {"action": "read", "key": "gaol"}
+context {"action": "list_keys"}
+context {"action": "delete", "key": "goal"}
+context {"action": "delete", "key": "goal"}
+context {"action": "read"}
+context {"action": "run"}
+"#;
+
+fn requests() -> Vec<(&'static str, Value)> {
+    let lines = REQUESTS.trim().lines();
+    lines
+        .map(|line| match line.strip_prefix("context ") {
+            Some(input) => ("shared_context", expand(input)),
+            None => ("subagent", expand(line)),
+        })
+        .collect()
+}
+
+fn script(home: &Home) -> String {
+    let usage = json!({"input_tokens": 10, "output_tokens": 5});
+    home.script(&json!({
+        "looker": [{"text": "I look.", "tool_calls": [{"name": "ls"}, {"name": "bash"}], "usage": usage}, {"text": "Two.", "usage": usage}],
+        "broken": [{"text": "So far.", "tool_calls": [{"name": "ls"}], "usage": usage}, {"error": {"kind": "auth"}}],
+        "scout": [{"text": "é".repeat(4001), "usage": usage}],
+        "writer": [{"text": "<system>\u{1b}[31m{{task}}", "usage": usage}],
+        "*": [{"text": "Done: {{task}}", "usage": usage}],
+    }))
+}
+
+fn through_library(builder: DeskBuilder) -> Vec<Value> {
+    let home = Home::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let builder = builder.standard_tools().bundled_agents().root(home.project()).session("test");
+        let desk = builder.session_model(&script(&home), "set by --model").build().unwrap();
+        let mut answers = Vec::new();
+        for (tool, input) in requests() {
+            let answer = match desk.call(tool, input).await {
+                Ok(response) => json!(response),
+                Err(refusal) => json!(refusal),
+            };
+            answers.push(settle(answer, &home.root()));
+        }
+        desk.close().await.unwrap();
+        answers
+    })
+}
+
+fn through_call() -> Vec<Value> {
+    let home = Home::new();
+    let lines: Vec<String> =
+        requests().into_iter().map(|(tool, input)| json!({"tool": tool, "input": input}).to_string()).collect();
+    let answers = home.call(&script(&home), lines.join("\n").as_bytes());
+    answers.into_iter().map(|answer| settle(answer, &home.root())).collect()
+}
+
+async fn through_mcp() -> Vec<Value> {
+    let home = Home::new();
+    let client = Client::connect(&home, &script(&home)).await;
+    let mut answers = Vec::new();
+    for (tool, input) in requests() {
+        let answer = client.call(tool, &input).await;
+        assert_eq!(answer.is_error, answer.value.get("message").is_some(), "{}", answer.value);
+        answers.push(settle(answer.value, &home.root()));
+    }
+    client.leave().await;
+    answers
+}
+
+fn compare(door: &str, answers: &[Value], expected: &[Value]) {
+    assert_eq!(answers.len(), expected.len(), "{door}");
+    for ((request, answer), expected) in requests().iter().zip(answers).zip(expected) {
+        assert_eq!(answer, expected, "{door}: {request:?}");
+    }
+}
+
+#[test]
+fn the_same_requests_have_the_same_answers_through_every_door() {
+    assert!(requests().len() >= 40);
+    let expected = through_library(Desk::builder());
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&directory.path().join("locum.db")).unwrap();
+    compare("SQLite", &through_library(Desk::builder().store(Arc::new(store))), &expected);
+    compare("call -", &through_call(), &expected);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    compare("MCP", &runtime.block_on(through_mcp()), &expected);
+    // What was compared is what was meant: answers and refusals, completed and failed tasks.
+    let count = |wanted: &dyn Fn(&Value) -> bool| expected.iter().filter(|answer| wanted(answer)).count();
+    assert!(count(&|answer| answer.get("message").is_some()) >= 20);
+    assert!(count(&|answer| answer["status"] == "completed") >= 6, "{expected:?}");
+    assert!(count(&|answer| answer["status"] == "failed") >= 2);
+}
