@@ -62,7 +62,7 @@ fn list_agents_shows_what_a_task_would_have() {
         quiet {"action": "define", "name": "b", "extends": "b", "replace": true}
         "#,
     );
-    let answer = conversation.ask("subagent", json!({"action": "list_agents"}));
+    let answer = conversation.ask("subagent", &json!({"action": "list_agents"}));
     conversation.close();
     let (defined, others): (Vec<&Value>, Vec<&Value>) =
         answer["agents"].as_array().unwrap().iter().partition(|agent| agent["source"] == "defined");
@@ -96,7 +96,7 @@ fn a_task_from_spawn_to_its_result() {
         {"action": "result", "task_id": "t_01", "offset": 4, "limit": 3}
         # the same key and request: the same task
         {"action": "spawn", "agent": "helper", "task": "t", "idempotency_key": "k"}
-        {"action": "wait"}
+        {"action": "wait", "task_ids": ["t_02"]}
         {"action": "spawn", "agent": "helper", "task": "t", "idempotency_key": "k"}
         {"action": "run", "agent": "helper", "task": "t", "idempotency_key": "k"}
         "#,
@@ -170,9 +170,9 @@ fn dependencies_hand_on_their_results() {
         r#"
         quiet {"action": "run", "agent": "helper", "task": "one"}
         {"action": "spawn", "agent": "looker", "task": "two"}
-        {"action": "wait"}
+        {"action": "wait", "task_ids": ["t_02"]}
         {"action": "spawn", "agent": "helper", "task": "sum", "depends_on": ["t_01", "t_02", "t_01"]}
-        {"action": "wait"}
+        {"action": "wait", "task_ids": ["t_03"]}
         {"action": "collect", "task_id": "t_03"}
         "#,
     );

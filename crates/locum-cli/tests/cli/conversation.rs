@@ -56,7 +56,7 @@ impl<'a> Conversation<'a> {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("#", _) => self.transcript.push_str(&format!("{line}\n")),
                 ("context", input) => self.record("shared_context", &expand(input)),
-                ("quiet", input) => drop(self.ask("subagent", expand(input))),
+                ("quiet", input) => drop(self.ask("subagent", &expand(input))),
                 ("until", rest) => {
                     let (sought, input) = rest.split_once(' ').unwrap();
                     self.until(sought, &expand(input));
@@ -67,7 +67,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// One call and its answer.
-    pub(crate) fn ask(&mut self, tool: &str, input: Value) -> Value {
+    pub(crate) fn ask(&mut self, tool: &str, input: &Value) -> Value {
         let line = json!({"tool": tool, "input": input});
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
         let answer = self.answers.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -77,7 +77,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn record(&mut self, tool: &str, input: &Value) {
-        let answer = self.ask(tool, input.clone());
+        let answer = self.ask(tool, input);
         self.write_down(tool, input, &answer);
     }
 
@@ -92,7 +92,7 @@ impl<'a> Conversation<'a> {
         let wanted: Value = serde_json::from_str(wanted).unwrap();
         let start = Instant::now();
         loop {
-            let answer = self.ask("subagent", input.clone());
+            let answer = self.ask("subagent", input);
             if answer.pointer(path) == Some(&wanted) {
                 return self.write_down("subagent", input, &answer);
             }

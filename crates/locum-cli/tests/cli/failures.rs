@@ -29,13 +29,13 @@ fn check(cases: &[Case]) {
                 "action": "define", "name": case.name, "description": "d", "system_prompt": "p",
                 "tools": ["ls"], "max_turns": 2,
             });
-            conversation.ask("subagent", define);
+            conversation.ask("subagent", &define);
             let mut entry = json!({"agent": case.name, "task": "t"});
             entry.as_object_mut().unwrap().extend(case.options.as_object().unwrap().clone());
             entry
         })
         .collect();
-    let answer = conversation.ask("subagent", json!({"action": "parallel", "tasks": entries}));
+    let answer = conversation.ask("subagent", &json!({"action": "parallel", "tasks": entries}));
     conversation.close();
     assert_eq!((&answer["failed"], &answer["completed"]), (&json!(cases.len()), &json!(0)), "{answer}");
     for (case, ended) in cases.iter().zip(answer["results"].as_array().unwrap()) {
@@ -170,7 +170,7 @@ fn a_timeout_is_named_with_its_seconds() {
     let mut conversation = Conversation::open(&home, &model);
     let run = json!({"action": "run", "agent": "writer", "task": "t", "timeout": 1});
     // How far it came within the second is the machine's affair.
-    let ended = conversation.ask("subagent", run);
+    let ended = conversation.ask("subagent", &run);
     conversation.close();
     let seen = json!([ended["status"], ended["error"], ended["reason"], ended["result"]]);
     assert_eq!(seen, json!(["failed", "Timed out after 1 s", "timeout", null]));

@@ -18,7 +18,7 @@ fn check(name: &str, lines: &str) {
     let mut conversation = Conversation::open(&home, &model);
     for agent in ["silent", "exact", "longer", "other"] {
         let define = json!({"action": "define", "name": agent, "description": "d", "system_prompt": "p"});
-        conversation.ask("subagent", define);
+        conversation.ask("subagent", &define);
     }
     conversation.say(lines);
     insta::assert_snapshot!(format!("limits_{name}"), conversation.close());

@@ -38,7 +38,7 @@ const REQUESTS: &str = r#"
 {"action": "run", "agent": "helper", "task": "t", "max_input_tokens": 1}
 {"action": "run", "agent": "helper", "task": " "}
 {"action": "spawn", "agent": "helper", "task": "two", "idempotency_key": "k"}
-{"action": "wait"}
+{"action": "wait", "task_ids": ["t_07"]}
 {"action": "spawn", "agent": "helper", "task": "two", "idempotency_key": "k"}
 {"action": "spawn", "agent": "helper", "task": "three", "idempotency_key": "k"}
 {"action": "status", "task_id": "t_07"}
@@ -60,7 +60,7 @@ const REQUESTS: &str = r#"
 {"action": "chain", "tasks": [{"agent": "broken", "task": "a"}, {"agent": "helper", "task": "{previous} b"}]}
 {"action": "chain", "tasks": [{"agent": "helper", "task": "a"}, {"agent": "nobdy", "task": "b"}], "background": true}
 {"action": "run", "agent": "helper", "task": "t", "background": true}
-{"action": "wait", "mode": "all", "timeout_ms": 45001}
+{"action": "wait", "task_ids": ["t_16"], "mode": "all", "timeout_ms": 45001}
 {"action": "wait", "mode": "none"}
 {"action": "status", "colour": "red"}
 {"action": "start"}

@@ -12,7 +12,9 @@ use crate::home::Home;
 const UNREACHABLE: [&str; 5] = ["DEPTH_EXCEEDED", "INTERNAL", "NOT_TRUSTED", "SESSION_ARCHIVED", "SESSION_NOT_FOUND"];
 
 /// What is asked in a home with these variables, under a name for the snapshot.
-const CASES: [(&str, &[(&str, &str)], &str); 4] = [
+type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+
+const CASES: [Case; 4] = [
     (
         "delegation",
         &[],
