@@ -20,7 +20,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const FILES: [(&str, &str); 3] = [
     ("README.md", "# Clock\n\nTells the time.\n"),
     ("src/clock.rs", "//! A clock.\n\npub fn now() -> u64 {\n    7\n}\n"),
-    ("src/retry.rs", "//! Waits before a retry.\n\npub fn wait_before_retry() -> u64 {\n    1\n}\n"),
+    ("src/tide.rs", "//! The tide.\n\npub fn height() -> u64 {\n    1\n}\n"),
 ];
 
 /// A hermetic place for one test.
