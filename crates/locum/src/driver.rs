@@ -159,7 +159,8 @@ impl Driver<'_> {
             }
             Delta::ToolCall { .. } | Delta::Alive => heard.beat(),
         };
-        let respond = AssertUnwindSafe(model.respond(&prompt, prefix, &mut hear)).catch_unwind();
+        // The call itself is inside too: a model may break before it returns its future.
+        let respond = AssertUnwindSafe(async { model.respond(&prompt, prefix, &mut hear).await }).catch_unwind();
         let answered = self.attention(self.hands.patience).attend(respond, Activity::Model, heard).await?;
         Ok(answered.unwrap_or_else(|_| Err(ModelError::new(FailureKind::BadRequest, "the model's adapter panicked"))))
     }

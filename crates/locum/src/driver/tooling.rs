@@ -60,7 +60,8 @@ async fn run_one(
         let output = ToolOutput::failed(format!("The tool `{}` is not available here any more.", call.name));
         return Ok(Ran { output, duration_ms: 0 });
     };
-    let running = AssertUnwindSafe(tool.call(call.input.clone(), scope)).catch_unwind();
+    // The call itself is inside too: a tool may break before it returns its future.
+    let running = AssertUnwindSafe(async { tool.call(call.input.clone(), scope).await }).catch_unwind();
     let output = match attention.attend(running, Activity::Tool, &Heard::new()).await? {
         Ok(Ok(output)) => bounded(output),
         Ok(Err(error)) => {
