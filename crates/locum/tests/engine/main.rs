@@ -1,0 +1,13 @@
+//! The engine through its one entrance, as an application uses it. Models and tools are the tests' own; time is
+//! tokio's paused clock, so that a stall of ten minutes takes none.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod cast;
+mod stage;
+
+mod cycle;
+
+mod endings;
+mod retries;
+mod tooling;
+
