@@ -2,15 +2,19 @@
 //! to the store, in that order, so that a resumed task knows exactly what the running one knew.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use locum_core::ids::Timestamp;
+use locum_core::ids::{Timestamp, Uid};
 use locum_core::task::{Misfit, Record, Task, TaskEvent};
 
 use crate::clock::Clock;
 use crate::hands::Hands;
 use crate::progress::{Hub, News};
 use crate::redact::Redactor;
-use crate::store::{self, Lease, Store};
+use crate::store::{self, Appended, Lease, Store};
+
+/// How often an append is tried before the driver is told that it failed.
+const APPEND_ATTEMPTS: u32 = 4;
 
 /// Writes the log of one task.
 pub(crate) struct Journal {
@@ -59,18 +63,33 @@ impl Journal {
     }
 
     /// Makes everything pushed so far durable. The tasks that may start after it are returned.
-    pub(crate) async fn flush(&mut self, task: &Task) -> Result<Vec<locum_core::ids::Uid>, JournalError> {
+    pub(crate) async fn flush(&mut self, task: &Task) -> Result<Vec<Uid>, JournalError> {
         if self.pending.is_empty() {
             return Ok(Vec::new());
         }
         let records = std::mem::take(&mut self.pending);
-        let news: Vec<Arc<Record>> =
-            if self.hub.is_heard() { records.iter().cloned().map(Arc::new).collect() } else { Vec::new() };
-        let appended = self.store.append(&self.lease, records, task.standing()).await?;
-        for record in news {
-            self.hub.tell(task.plan(), News::Event(record));
+        let appended = self.append(&records, task).await?;
+        if self.hub.is_heard() {
+            for record in records {
+                self.hub.tell(task.plan(), News::Event(Arc::new(record)));
+            }
         }
         Ok(appended.moved)
+    }
+
+    /// Appends, again if the store fails for a moment: what was paid for, or cannot be done twice, is not forgotten so
+    /// easily. An append that was written though the store said otherwise is a conflict the next time, and the log
+    /// decides.
+    async fn append(&self, records: &[Record], task: &Task) -> Result<Appended, store::Error> {
+        for attempt in 1..APPEND_ATTEMPTS {
+            match self.store.append(&self.lease, records.to_vec(), task.standing()).await {
+                Err(store::Error::Failed(_)) => {
+                    tokio::time::sleep(Duration::from_millis(100 * u64::from(attempt))).await;
+                }
+                answer => return answer,
+            }
+        }
+        self.store.append(&self.lease, records.to_vec(), task.standing()).await
     }
 
     pub(crate) fn now(&self) -> Timestamp {
