@@ -186,12 +186,20 @@ impl Desk {
         let (orphans, dead) = self.engine.orphans(&self.session).await?;
         match (stay, &self.engine.launcher) {
             (Stay::Long, _) => {
-                for uid in &orphans {
-                    worker::claim(&self.engine, uid, dead.clone()).await?;
+                for row in &orphans {
+                    match worker::claim(&self.engine, &row.summary.uid, dead.clone()).await {
+                        Ok(_) => {}
+                        // A log that makes no sense must not keep the others, or a door, from their work.
+                        Err(error @ (store::Error::Corrupt(_) | store::Error::NotFound)) => {
+                            self.engine.note_about(&row.session, &row.summary, "adopt", &error.to_string());
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
             }
             (Stay::Short, Some(launcher)) if !orphans.is_empty() => {
-                launcher.launch(&orphans).map_err(|error| store::Error::Failed(Box::new(error)))?;
+                let uids: Vec<_> = orphans.iter().map(|row| row.summary.uid.clone()).collect();
+                launcher.launch(&uids).map_err(|error| store::Error::Failed(Box::new(error)))?;
             }
             (Stay::Short, _) => {}
         }

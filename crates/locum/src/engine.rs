@@ -10,7 +10,7 @@ use locum_core::protocol::{Code, Refusal};
 use locum_core::routing::Catalogue;
 use locum_core::session::{Lookup, SessionChange, SessionView};
 use locum_core::task::event::TaskEvent;
-use locum_core::task::{Outcome, Plan, Task};
+use locum_core::task::{Outcome, Plan, Task, TaskSummary};
 use tokio_util::sync::CancellationToken;
 
 use crate::hands::Hands;
@@ -120,20 +120,20 @@ impl Engine {
     }
 
     /// The unfinished tasks of a session that nobody works on.
-    pub(crate) async fn orphans(&self, session: &SessionKey) -> Result<(Vec<Uid>, Vec<OwnerId>), Error> {
+    pub(crate) async fn orphans(&self, session: &SessionKey) -> Result<(Vec<TaskRow>, Vec<OwnerId>), Error> {
         let rows = self.hands.store.tasks(TaskQuery::Unfinished(Some(session.clone()))).await?;
         if rows.is_empty() {
             return Ok((Vec::new(), Vec::new()));
         }
         let dead = self.dead_owners().await?;
-        let mut uids = Vec::new();
-        for row in rows.iter().filter(|row| row.owner.is_none_or(|owner| dead.contains(&owner))) {
+        let mut orphans = Vec::new();
+        for row in rows.into_iter().filter(|row| row.owner.is_none_or(|owner| dead.contains(&owner))) {
             // A task whose model has no key here waits for a process that has one.
             if self.missing_key(&row.summary.uid).await?.is_none() {
-                uids.push(row.summary.uid.clone());
+                orphans.push(row);
             }
         }
-        Ok((uids, dead))
+        Ok((orphans, dead))
     }
 
     /// The key that a task's model lacks in this process.
@@ -147,14 +147,19 @@ impl Engine {
 
     /// Notes a fault that no caller is told of.
     pub(crate) fn note(&self, task: &Task, action: &str, fault: &str) {
+        self.note_about(&task.plan().session, &task.summary(), action, fault);
+    }
+
+    /// The same, about a task that was not read.
+    pub(crate) fn note_about(&self, session: &SessionKey, task: &TaskSummary, action: &str, fault: &str) {
         self.hands.log.write(&Operation {
             timestamp: self.hands.clock.now(),
-            session: task.plan().session.id.as_str(),
-            task: Some(task.plan().task_id.to_string()),
-            agent: Some(task.plan().agent.name.as_str()),
+            session: session.id.as_str(),
+            task: Some(task.task_id.to_string()),
+            agent: Some(task.agent.as_str()),
             action,
             status: fault,
-            turns: Some(task.usage().turns),
+            turns: Some(task.standing.usage.turns),
             payload: None,
         });
     }

@@ -1,15 +1,17 @@
 //! The tasks that this process works on: claimed, driven, stopped and given back here. Everything that is started is
 //! kept and ended here too.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use locum_core::ids::Uid;
+use locum_core::ids::{Seq, Uid};
 use locum_core::task::event::StopCause;
 use locum_core::task::{Status, Task, TaskEvent};
+use tokio::task::JoinError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,10 +21,14 @@ use crate::driver::{Driver, Finish, StopSignals};
 use crate::engine::Engine;
 use crate::journal::{Journal, JournalError};
 use crate::process;
+use crate::progress::News;
 use crate::store::{Command, Error, Lease, Owner, OwnerId, TaskQuery};
 
 /// Records read at once when a task is replayed: the whole log, which the turn and output limits bound.
 const WHOLE_LOG: usize = usize::MAX;
+
+/// The first entry of every log.
+const ACCEPTED_SEQ: Seq = 1;
 
 /// A store that fails is tried this often before a task is given up as it is.
 const STORE_ATTEMPTS: u32 = 5;
@@ -31,6 +37,8 @@ const STORE_ATTEMPTS: u32 = 5;
 pub(crate) struct Worker {
     pub(crate) owner: Owner,
     held: Mutex<HashMap<Uid, Held>>,
+    /// The tasks that were held when, or since, this process began to close.
+    left: Mutex<BTreeSet<Uid>>,
     tracker: TaskTracker,
     started: std::sync::Once,
 }
@@ -55,7 +63,13 @@ enum HeldState {
 
 impl Worker {
     pub(crate) fn new(owner: Owner) -> Self {
-        Self { owner, held: Mutex::default(), tracker: TaskTracker::new(), started: std::sync::Once::new() }
+        let started = std::sync::Once::new();
+        Self { owner, held: Mutex::default(), left: Mutex::default(), tracker: TaskTracker::new(), started }
+    }
+
+    fn left(&self) -> MutexGuard<'_, BTreeSet<Uid>> {
+        // Nothing panics or awaits under this lock.
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<Uid, Held>> {
@@ -68,6 +82,11 @@ impl Worker {
         self.held().get(uid).map(|held| held.done.clone())
     }
 
+    /// Whether a task that this process holds was told to end.
+    pub(crate) fn is_cancelled(&self, uid: &Uid) -> bool {
+        self.held().get(uid).is_some_and(|held| held.signals.cancel.is_cancelled())
+    }
+
     /// The number of tasks that this process holds.
     pub(crate) fn held_count(&self) -> usize {
         self.held().len()
@@ -77,27 +96,58 @@ impl Worker {
 /// Takes a task up. The lease must be this process's own; `task` is as its log tells it.
 pub(crate) fn take_up(engine: &Arc<Engine>, lease: Lease, task: Task) {
     watch(engine);
-    let held =
-        Held { lease, signals: StopSignals::default(), done: CancellationToken::new(), state: HeldState::Parked };
+    let signals = StopSignals::default();
+    let closed = engine.closed.is_cancelled();
+    if closed {
+        // It came too late: its driver gives it back at once.
+        signals.hand_over.cancel();
+        engine.worker.left().insert(task.plan().uid.clone());
+    }
     let uid = task.plan().uid.clone();
     let parked = matches!(task.status(), Status::Queued | Status::Waiting);
-    engine.worker.held().insert(uid.clone(), held);
-    if !parked {
-        start(engine, &uid, task);
+    match engine.worker.held().entry(uid.clone()) {
+        // Two claims at once get the same lease; one driver is enough.
+        Entry::Occupied(_) => return,
+        Entry::Vacant(vacant) => {
+            vacant.insert(Held { lease, signals, done: CancellationToken::new(), state: HeldState::Parked });
+        }
+    }
+    if (!parked || closed)
+        && let Some(held) = begin(engine, &uid)
+    {
+        spawn_driver(engine, held, task);
     }
 }
 
-/// Claims a task that nobody works on, and takes it up.
+/// Claims a task that nobody works on, and takes it up. It goes on by itself, also if nobody waits for it any more: a
+/// task that is held and not driven would be lost.
 pub(crate) async fn claim(engine: &Arc<Engine>, uid: &Uid, dead: Vec<OwnerId>) -> Result<bool, Error> {
-    if engine.worker.done(uid).is_some() {
-        return Ok(true);
-    }
-    // Who holds a task must be known before it holds it: an owner that nobody knows can never be found dead.
-    engine.hands.store.beat(&engine.worker.owner, engine.hands.clock.now()).await?;
-    let Some(lease) = engine.hands.store.claim(uid, engine.worker.owner.id, dead).await? else { return Ok(false) };
-    let task = load(engine, uid).await?;
-    take_up(engine, lease, task);
-    Ok(true)
+    let (own, uid) = (Arc::clone(engine), uid.clone());
+    let claimed = async move {
+        if own.worker.done(&uid).is_some() {
+            return Ok(true);
+        }
+        // Who holds a task must be known before it holds it: an owner that nobody knows can never be found dead.
+        own.hands.store.beat(&own.worker.owner, own.hands.clock.now()).await?;
+        let Some(lease) = own.hands.store.claim(&uid, own.worker.owner.id, dead).await? else { return Ok(false) };
+        match load(&own, &uid).await {
+            Ok(task) => take_up(&own, lease, task),
+            Err(error) => {
+                give_back(&own, &lease).await;
+                return Err(error);
+            }
+        }
+        Ok(true)
+    };
+    owned(engine, claimed).await.map_err(|error| Error::Failed(Box::new(error)))?
+}
+
+/// Lets something run to its end, also if the caller no longer waits for it.
+pub(crate) async fn owned<T: Send + 'static>(
+    engine: &Engine,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, JoinError> {
+    engine.worker.tracker.spawn(work).await
 }
 
 /// Replays a task from its log.
@@ -106,16 +156,40 @@ pub(crate) async fn load(engine: &Engine, uid: &Uid) -> Result<Task, Error> {
     Task::replay(records).map_err(|misfit| Error::Corrupt(format!("task {uid}: {misfit}")))
 }
 
-fn start(engine: &Arc<Engine>, uid: &Uid, task: Task) {
-    let Some(held) = ({
-        let mut all = engine.worker.held();
-        all.get_mut(uid).map(|held| {
-            held.state = HeldState::Driven;
-            held.clone()
-        })
-    }) else {
+/// Marks a parked task as driven; none if somebody else was faster.
+fn begin(engine: &Engine, uid: &Uid) -> Option<Held> {
+    let mut all = engine.worker.held();
+    let held = all.get_mut(uid).filter(|held| held.state == HeldState::Parked)?;
+    held.state = HeldState::Driven;
+    Some(held.clone())
+}
+
+/// Goes on with a parked task as its log tells it now, unless somebody else was faster.
+async fn unpark(engine: &Arc<Engine>, uid: &Uid) -> Result<(), Error> {
+    let task = load(engine, uid).await?;
+    if let Some(held) = begin(engine, uid) {
+        // What the store recorded while the task was parked was told to nobody yet.
+        tell(engine, uid, ACCEPTED_SEQ).await;
+        spawn_driver(engine, held, task);
+    }
+    Ok(())
+}
+
+/// Tells what a task's log says after an entry that was told before.
+pub(crate) async fn tell(engine: &Engine, uid: &Uid, after: Seq) {
+    let hands = &engine.hands;
+    if !hands.hub.is_heard() {
         return;
-    };
+    }
+    // Who wants more than news reads the log.
+    let Ok(records) = hands.store.records(uid, 0, WHOLE_LOG).await else { return };
+    let Some(TaskEvent::Accepted { plan, .. }) = records.first().map(|record| record.event.clone()) else { return };
+    for record in records.into_iter().filter(|record| record.seq > after) {
+        hands.hub.tell(&plan, News::Event(Arc::new(record)));
+    }
+}
+
+fn spawn_driver(engine: &Arc<Engine>, held: Held, task: Task) {
     let engine = Arc::clone(engine);
     let tracker = engine.worker.tracker.clone();
     tracker.spawn(async move {
@@ -129,14 +203,25 @@ fn start(engine: &Arc<Engine>, uid: &Uid, task: Task) {
 }
 
 /// Drives a task to its end, or gives it up as it is.
-async fn work(engine: &Arc<Engine>, mut task: Task, held: Held) {
+async fn work(engine: &Arc<Engine>, mut task: Task, mut held: Held) {
     let uid = task.plan().uid.clone();
-    for attempt in 1..=STORE_ATTEMPTS {
+    for attempt in 0..STORE_ATTEMPTS {
+        if attempt > 0 {
+            // What was not written is forgotten: the log decides where to go on.
+            tokio::time::sleep(Duration::from_millis(200 * u64::from(attempt))).await;
+            match load(engine, &uid).await {
+                Ok(reloaded) => task = reloaded,
+                Err(error) => {
+                    engine.note(&task, "store", &error.to_string());
+                    continue;
+                }
+            }
+        }
         let driven = AssertUnwindSafe(drive(engine, &mut task, &held)).catch_unwind().await;
         let error = match driven {
             Ok(Ok(Finish::Ended)) => return,
             Ok(Ok(Finish::Parked | Finish::HandedOver)) => return give_back(engine, &held.lease).await,
-            Ok(Err(JournalError::Store(Error::Conflict))) => match reclaim(engine, &held).await {
+            Ok(Err(JournalError::Store(Error::Conflict))) => match reclaim(engine, &mut held).await {
                 // Somebody appended to the log, a release for example, and the task is still ours: go on from there.
                 true => "the log has grown meanwhile".to_owned(),
                 false => return,
@@ -150,12 +235,6 @@ async fn work(engine: &Arc<Engine>, mut task: Task, held: Held) {
             Err(_) => return end_internally(engine, &uid, &held, "the driver panicked".to_owned()).await,
         };
         engine.note(&task, "store", &error);
-        // What was not written is forgotten: the log decides where to go on.
-        tokio::time::sleep(Duration::from_millis(200 * u64::from(attempt))).await;
-        match load(engine, &uid).await {
-            Ok(reloaded) => task = reloaded,
-            Err(error) => engine.note(&task, "store", &error.to_string()),
-        }
     }
     give_back(engine, &held.lease).await;
 }
@@ -175,10 +254,22 @@ async fn drive(engine: &Arc<Engine>, task: &mut Task, held: &Held) -> Result<Fin
     driver.drive().await
 }
 
-/// Whether the task is still this process's own after a refused append.
-async fn reclaim(engine: &Engine, held: &Held) -> bool {
-    let claimed = engine.hands.store.claim(&held.lease.uid, engine.worker.owner.id, Vec::new()).await;
-    matches!(claimed, Ok(Some(lease)) if lease == held.lease)
+/// Whether the task is still, or again, this process's own after a refused append. Somebody may have taken it and given
+/// it back meanwhile: then the new lease is what counts.
+async fn reclaim(engine: &Engine, held: &mut Held) -> bool {
+    let uid = &held.lease.uid;
+    match engine.hands.store.claim(uid, engine.worker.owner.id, Vec::new()).await {
+        Ok(Some(lease)) => {
+            if let Some(kept) = engine.worker.held().get_mut(uid) {
+                kept.lease = lease.clone();
+            }
+            held.lease = lease;
+            true
+        }
+        Ok(None) => false,
+        // Nobody said that it is lost; the next append tells.
+        Err(_) => true,
+    }
 }
 
 async fn give_back(engine: &Engine, lease: &Lease) {
@@ -226,17 +317,10 @@ async fn look_again(engine: &Arc<Engine>, uids: Vec<Uid>) {
         let uid = &row.summary.uid;
         match row.summary.standing.status {
             Status::Queued | Status::Waiting => {}
-            Status::Running => {
-                let Ok(task) = load(engine, uid).await else { continue };
-                // Another look may have started it meanwhile.
-                if engine.worker.held().get(uid).is_some_and(|held| held.state == HeldState::Parked) {
-                    start(engine, uid, task);
-                }
-            }
-            Status::Completed | Status::Failed | Status::Cancelled => {
-                let held = engine.worker.held().remove(uid);
-                if let Some(held) = held {
-                    held.done.cancel();
+            // One that has ended meanwhile is driven too: there is nothing to do, and whoever waits for it is told.
+            Status::Running | Status::Completed | Status::Failed | Status::Cancelled => {
+                if let Err(error) = unpark(engine, uid).await {
+                    engine.note_about(&row.session, &row.summary, "store", &error.to_string());
                 }
             }
         }
@@ -299,10 +383,9 @@ pub(crate) async fn cancel(engine: &Arc<Engine>, uid: &Uid) {
     let held = engine.worker.held().get(uid).cloned();
     let Some(held) = held else { return };
     held.signals.cancel.cancel();
-    if held.state == HeldState::Parked
-        && let Ok(task) = load(engine, uid).await
-    {
-        start(engine, uid, task);
+    if held.state == HeldState::Parked {
+        // A log that cannot be read now is looked at again with the next change of the store.
+        unpark(engine, uid).await.ok();
     }
 }
 
@@ -321,15 +404,20 @@ pub(crate) async fn cancel_all(engine: &Arc<Engine>) {
 /// Gives every task back, for another process to go on with, and waits until no driver is left.
 pub(crate) async fn hand_over(engine: &Arc<Engine>) -> Vec<Uid> {
     engine.closed.cancel();
-    let all: Vec<Held> = engine.worker.held().values().cloned().collect();
-    for held in &all {
-        held.signals.hand_over.cancel();
-        if held.state == HeldState::Parked {
-            give_back(engine, &held.lease).await;
-            engine.worker.held().remove(&held.lease.uid);
-        }
-    }
     engine.worker.tracker.close();
-    engine.worker.tracker.wait().await;
-    all.into_iter().map(|held| held.lease.uid).collect()
+    // What is being accepted at this moment is held only afterwards: look again until nothing is left.
+    while engine.worker.held_count() > 0 || !engine.worker.tracker.is_empty() {
+        let all: Vec<Held> = engine.worker.held().values().cloned().collect();
+        for held in all {
+            held.signals.hand_over.cancel();
+            engine.worker.left().insert(held.lease.uid.clone());
+            if begin(engine, &held.lease.uid).is_some() {
+                give_back(engine, &held.lease).await;
+                engine.worker.held().remove(&held.lease.uid);
+                held.done.cancel();
+            }
+        }
+        engine.worker.tracker.wait().await;
+    }
+    engine.worker.left().iter().cloned().collect()
 }

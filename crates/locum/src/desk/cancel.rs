@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use locum_core::ids::Uid;
 use locum_core::limits;
 use locum_core::protocol::request::WaitMode;
 use locum_core::protocol::response::{CancelReceipt, Cancelled, CancelledProcess, CancelledTask};
@@ -21,29 +22,37 @@ const LOOK_MS: u64 = 20;
 impl Desk {
     pub(super) async fn cancel(&self, task_id: &str, face: &FaceDefaults) -> Result<Response, Refusal> {
         let deadline = Instant::now() + Duration::from_millis(limits::CANCEL_MS_MAX);
-        let row = self.uncollected(task_id).await?;
-        let tree = self.tree(row).await?;
-        let open: Vec<TaskRow> = tree.iter().filter(|row| is_open(row)).cloned().collect();
-        let owners = self.dedicated_owners(&open).await?;
-        for row in &open {
+        let uid = self.uncollected(task_id).await?.summary.uid;
+        let mut tree = self.tree(&uid).await?;
+        let mut owners = Vec::new();
+        // A task may delegate once more while it is being stopped: look again until nothing new is there.
+        while tree.iter().any(is_open) && Instant::now() < deadline {
+            let open: Vec<TaskRow> = tree.into_iter().filter(is_open).collect();
+            owners.extend(self.stop(&open, deadline).await?);
+            tree = self.tree(&uid).await?;
+        }
+        let processes = observe(&owners, deadline).await;
+        self.receipt(tree, processes, face).await
+    }
+
+    /// Stops tasks, and returns the processes that must end with them. Time that runs out is an answer too: the receipt
+    /// says what is still alive.
+    async fn stop(&self, open: &[TaskRow], deadline: Instant) -> Result<Vec<OwnerRow>, Refusal> {
+        let owners = self.dedicated_owners(open).await?;
+        for row in open {
             let sent = self.engine.hands.store.send(&row.summary.uid, Command::Cancel).await;
             sent.map_err(|error| store_refusal(&error))?;
         }
-        self.take_over_orphans(&open).await?;
-        let ended = self.until_ended(&open, WaitMode::All);
-        // Time that runs out is an answer too: the receipt says what is still alive.
-        if let Ok(ended) = tokio::time::timeout_at(deadline, ended).await {
+        self.take_over_orphans(open).await?;
+        if let Ok(ended) = tokio::time::timeout_at(deadline, self.until_ended(open, WaitMode::All)).await {
             ended?;
         }
-        let processes = observe(&owners, deadline).await;
-        let uids = tree.iter().map(|row| row.summary.uid.clone()).collect();
-        let rows = self.engine.rows(TaskQuery::Uids(uids)).await?;
-        self.receipt(&tree[0], rows, processes, face).await
+        Ok(owners)
     }
 
     /// A task and everything below it, itself first.
-    async fn tree(&self, row: TaskRow) -> Result<Vec<TaskRow>, Refusal> {
-        let mut tree = vec![row];
+    async fn tree(&self, uid: &Uid) -> Result<Vec<TaskRow>, Refusal> {
+        let mut tree = self.engine.rows(TaskQuery::Uids(vec![uid.clone()])).await?;
         let mut next = 0;
         while let Some(row) = tree.get(next) {
             let children = self.engine.rows(TaskQuery::Children(row.summary.uid.clone())).await?;
@@ -82,15 +91,16 @@ impl Desk {
 
     async fn receipt(
         &self,
-        asked: &TaskRow,
-        rows: Vec<TaskRow>,
+        tree: Vec<TaskRow>,
         processes: Vec<CancelledProcess>,
         face: &FaceDefaults,
     ) -> Result<Response, Refusal> {
-        let line = |row: &TaskRow| CancelledTask { task_id: row.summary.task_id, status: row.summary.standing.status };
-        let tasks: Vec<CancelledTask> = rows.iter().map(line).collect();
-        let row = rows.iter().find(|row| row.summary.uid == asked.summary.uid);
-        let row = row.ok_or_else(|| Refusal::internal("the task is missing"))?;
+        let line = |row: &TaskRow| CancelledTask {
+            task_id: row.summary.task_id,
+            status: row.summary.standing.status,
+        };
+        let tasks: Vec<CancelledTask> = tree.iter().map(line).collect();
+        let row = tree.first().ok_or_else(|| Refusal::internal("the task is missing"))?;
         let partial_result = if is_open(row) {
             None
         } else {

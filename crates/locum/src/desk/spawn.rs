@@ -66,14 +66,29 @@ impl Desk {
         }
     }
 
-    /// Admits orders in one transaction and sees to it that somebody works on them.
+    /// Admits orders in one transaction and sees to it that somebody works on them. Once they may be accepted this
+    /// goes on by itself, also if the caller no longer waits: an accepted task without a worker would be lost.
     pub(super) async fn start(
         &self,
         orders: Vec<Order>,
         face: &FaceDefaults,
         together: Together,
     ) -> Result<Vec<Result<Started, Refusal>>, Refusal> {
+        let (desk, face) = (self.clone(), face.clone());
+        let started = async move { desk.admit(orders, &face, together).await };
+        worker::owned(&self.engine, started).await.map_err(Refusal::internal)?
+    }
+
+    async fn admit(
+        &self,
+        orders: Vec<Order>,
+        face: &FaceDefaults,
+        together: Together,
+    ) -> Result<Vec<Result<Started, Refusal>>, Refusal> {
         self.check_enabled()?;
+        if self.is_unwanted().await? {
+            return Err(Refusal::invalid("the task that delegates was cancelled"));
+        }
         if orders.len() > limits::TASKS_PER_REQUEST_MAX {
             return Err(Refusal::invalid(format!("more than {} tasks in one request", limits::TASKS_PER_REQUEST_MAX)));
         }
@@ -101,11 +116,27 @@ impl Desk {
         let (decided, verdicts) = self.engine.decide(&self.session, lookup, decision).await?;
         let warning = self.put_to_work(&decided.accepted, &verdicts).await?;
         worker::wake(&std::sync::Arc::downgrade(&self.engine), decided.moved);
+        if self.is_unwanted().await? {
+            // It was cancelled while it delegated; whoever cancelled it may have looked for children before.
+            for row in &decided.accepted {
+                worker::cancel(&self.engine, &row.summary.uid).await;
+            }
+        }
         let mut answers = self.answer(decided.accepted, verdicts).await?;
         for started in answers.iter_mut().flatten() {
             started.warnings.extend(warning.clone());
         }
         Ok(answers)
+    }
+
+    /// Whether the task that asks was cancelled.
+    async fn is_unwanted(&self) -> Result<bool, Refusal> {
+        let Some(parent) = &self.caller.parent else { return Ok(false) };
+        if self.engine.worker.is_cancelled(&parent.uid) {
+            return Ok(true);
+        }
+        let rows = self.engine.rows(TaskQuery::Uids(vec![parent.uid.clone()])).await?;
+        Ok(rows.iter().any(|row| row.summary.standing.status == Status::Cancelled))
     }
 
     async fn answer(
@@ -150,6 +181,7 @@ impl Desk {
             Ok(Admitted::Same(_)) | Err(_) => None,
         });
         for (row, acceptance) in rows.iter().zip(accepted) {
+            worker::tell(&self.engine, &row.summary.uid, 0).await;
             let lease = Lease { uid: row.summary.uid.clone(), owner: self.engine.worker.owner.id, epoch: 1 };
             if row.summary.standing.status.is_final() {
                 continue;
