@@ -1,6 +1,8 @@
 //! The tasks that this process works on: claimed, driven, stopped and given back here. Everything that is started is
 //! kept and ended here too.
 
+mod stopping;
+
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -23,6 +25,8 @@ use crate::journal::{Journal, JournalError};
 use crate::process;
 use crate::progress::News;
 use crate::store::{Command, Error, Lease, Owner, OwnerId, TaskQuery};
+
+pub(crate) use stopping::{cancel, cancel_all, hand_over};
 
 /// Records read at once when a task is replayed: the whole log, which the turn and output limits bound.
 const WHOLE_LOG: usize = usize::MAX;
@@ -376,48 +380,4 @@ async fn mind(engine: &Arc<Engine>, beat: bool) {
     if !parked.is_empty() {
         look_again(engine, parked).await;
     }
-}
-
-/// Ends a task that this process holds.
-pub(crate) async fn cancel(engine: &Arc<Engine>, uid: &Uid) {
-    let held = engine.worker.held().get(uid).cloned();
-    let Some(held) = held else { return };
-    held.signals.cancel.cancel();
-    if held.state == HeldState::Parked {
-        // A log that cannot be read now is looked at again with the next change of the store.
-        unpark(engine, uid).await.ok();
-    }
-}
-
-/// Ends every task that this process holds, and waits until they have ended.
-pub(crate) async fn cancel_all(engine: &Arc<Engine>) {
-    let all: Vec<(Uid, CancellationToken)> =
-        engine.worker.held().iter().map(|(uid, held)| (uid.clone(), held.done.clone())).collect();
-    for (uid, _) in &all {
-        cancel(engine, uid).await;
-    }
-    for (_, done) in all {
-        done.cancelled().await;
-    }
-}
-
-/// Gives every task back, for another process to go on with, and waits until no driver is left.
-pub(crate) async fn hand_over(engine: &Arc<Engine>) -> Vec<Uid> {
-    engine.closed.cancel();
-    engine.worker.tracker.close();
-    // What is being accepted at this moment is held only afterwards: look again until nothing is left.
-    while engine.worker.held_count() > 0 || !engine.worker.tracker.is_empty() {
-        let all: Vec<Held> = engine.worker.held().values().cloned().collect();
-        for held in all {
-            held.signals.hand_over.cancel();
-            engine.worker.left().insert(held.lease.uid.clone());
-            if begin(engine, &held.lease.uid).is_some() {
-                give_back(engine, &held.lease).await;
-                engine.worker.held().remove(&held.lease.uid);
-                held.done.cancel();
-            }
-        }
-        engine.worker.tracker.wait().await;
-    }
-    engine.worker.left().iter().cloned().collect()
 }
