@@ -62,15 +62,20 @@ async fn run_one(
     };
     // The call itself is inside too: a tool may break before it returns its future.
     let running = AssertUnwindSafe(async { tool.call(call.input.clone(), scope).await }).catch_unwind();
-    let output = match attention.attend(running, Activity::Tool, &Heard::new()).await? {
-        Ok(Ok(output)) => bounded(output),
-        Ok(Err(error)) => {
-            let turn = task.usage().turns;
-            return Err(Interrupt::Stop(StopCause::ToolLayer { turn, details: error.to_string() }));
+    let output = match attention.attend(running, Activity::Tool, &Heard::new()).await {
+        Ok(Ok(Ok(output))) => bounded(output),
+        Ok(Ok(Err(error))) => {
+            let (turn, details) = (task.usage().turns, error.to_string());
+            log(task, hands, call, "failed", &details);
+            return Err(Interrupt::Stop(StopCause::ToolLayer { turn, details }));
         }
-        Err(_) => ToolOutput::failed(format!("The tool `{}` failed inside and gave no answer.", call.name)),
+        Ok(Err(_)) => ToolOutput::failed(format!("The tool `{}` failed inside and gave no answer.", call.name)),
+        Err(interrupt) => {
+            log(task, hands, call, "interrupted", "");
+            return Err(interrupt);
+        }
     };
-    log(task, hands, call, &output);
+    log(task, hands, call, status_of(output.end), &output.text);
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(Ran { output, duration_ms })
 }
@@ -87,17 +92,20 @@ fn bounded(mut output: ToolOutput) -> ToolOutput {
     output
 }
 
-fn log(task: &Task, hands: &Hands, call: &ToolCall, output: &ToolOutput) {
-    if !hands.log.is_open() {
-        return;
-    }
-    let status = match output.end {
+fn status_of(end: ToolEnd) -> &'static str {
+    match end {
         ToolEnd::Ok => "ok",
         ToolEnd::Failed => "failed",
         ToolEnd::Denied => "denied",
         ToolEnd::Unknown => "unknown",
-    };
-    let payload = hands.log.wants_payloads().then(|| serde_json::json!({"input": call.input, "output": output.text}));
+    }
+}
+
+fn log(task: &Task, hands: &Hands, call: &ToolCall, status: &str, output: &str) {
+    if !hands.log.is_open() {
+        return;
+    }
+    let payload = hands.log.wants_payloads().then(|| serde_json::json!({"input": call.input, "output": output}));
     hands.log.write(&Operation {
         timestamp: hands.clock.now(),
         session: task.plan().session.id.as_str(),
