@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use locum_core::ids::Uid;
+use locum_core::ids::{Seq, Uid};
 use locum_core::liveness::Patience;
 use locum_core::task::event::{Activity, FailureKind, ModelFailure, StopCause};
-use locum_core::task::{Step, Task, TaskEvent};
+use locum_core::task::{Plan, Step, Task, TaskEvent};
 use locum_core::transcript::{Repeat, Reply, ToolCall, ToolSpec};
 use locum_models::{Delta, ModelError, Prefix, retry};
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::desk::Desk;
 use crate::hands::Hands;
 use crate::journal::{Journal, JournalError};
-use crate::progress::News;
+use crate::progress::{Hub, News};
 
 pub(crate) use attend::StopSignals;
 use attend::{Attention, Deadline, Heard, Interrupt};
@@ -42,6 +42,27 @@ pub(crate) enum Finish {
 enum Next {
     GoOn,
     HandOver,
+}
+
+/// Tells the text of a reply while it arrives.
+struct Telling<'a> {
+    hub: &'a Hub,
+    plan: &'a Plan,
+    after: Seq,
+    offset: usize,
+}
+
+impl Telling<'_> {
+    fn tell(&mut self, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        let (after, offset) = (self.after, self.offset);
+        self.offset += text.len();
+        if self.hub.is_heard() {
+            self.hub.tell(self.plan, News::Text { after, offset, text });
+        }
+    }
 }
 
 /// One task being driven.
@@ -149,20 +170,20 @@ impl Driver<'_> {
             Err(error) => return Ok(Err(error)),
         };
         let prompt = self.task.prompt(tools);
-        let after = self.task.seq();
+        let mut telling = Telling { hub: &self.hands.hub, plan, after: self.task.seq(), offset: 0 };
+        let mut pieces = self.hands.redactor.pieces();
         let mut hear = |delta: Delta<'_>| match delta {
             Delta::Text(text) => {
-                let offset = heard.push(text);
-                if self.hands.hub.is_heard() {
-                    self.hands.hub.tell(plan, News::Text { after, offset, text: text.to_owned() });
-                }
+                heard.push(text);
+                telling.tell(pieces.push(text));
             }
             Delta::ToolCall { .. } | Delta::Alive => heard.beat(),
         };
         // The call itself is inside too: a model may break before it returns its future.
         let respond = AssertUnwindSafe(async { model.respond(&prompt, prefix, &mut hear).await }).catch_unwind();
-        let answered = self.attention(self.hands.patience).attend(respond, Activity::Model, heard).await?;
-        Ok(answered.unwrap_or_else(|_| Err(ModelError::new(FailureKind::BadRequest, "the model's adapter panicked"))))
+        let answered = self.attention(self.hands.patience).attend(respond, Activity::Model, heard).await;
+        telling.tell(pieces.finish());
+        Ok(answered?.unwrap_or_else(|_| Err(ModelError::new(FailureKind::BadRequest, "the model's adapter panicked"))))
     }
 
     async fn model_failed(

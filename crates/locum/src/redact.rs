@@ -20,6 +20,39 @@ pub struct Redactor {
     forms: Option<AhoCorasick>,
 }
 
+/// Cleans a text that arrives in pieces: what may be the beginning of a secret is held back until it is known.
+#[derive(Debug)]
+pub(crate) struct PieceRedactor<'a> {
+    redactor: &'a Redactor,
+    held_back: String,
+}
+
+impl PieceRedactor<'_> {
+    /// What can be shown now that this piece has arrived.
+    pub(crate) fn push(&mut self, piece: &str) -> String {
+        let Some(forms) = &self.redactor.forms else { return piece.to_owned() };
+        self.held_back.push_str(piece);
+        // A secret that begins before this place is there as a whole.
+        let sure = (self.held_back.len() + 1).saturating_sub(forms.max_pattern_len());
+        let mut shown = String::new();
+        let mut done = 0;
+        for found in forms.find_iter(&self.held_back).take_while(|found| found.start() < sure) {
+            shown.push_str(&self.held_back[done..found.start()]);
+            shown.push_str(MARK);
+            done = found.end();
+        }
+        let end = (done..=sure.max(done)).rev().find(|end| self.held_back.is_char_boundary(*end)).unwrap_or(done);
+        shown.push_str(&self.held_back[done..end]);
+        self.held_back.drain(..end);
+        shown
+    }
+
+    /// What was held back, at the end of the text.
+    pub(crate) fn finish(self) -> String {
+        self.redactor.text(self.held_back)
+    }
+}
+
 impl Redactor {
     /// A redactor for these secrets, in plain, JSON, URL and base64 forms.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
@@ -36,6 +69,11 @@ impl Redactor {
         }
         let built = AhoCorasick::builder().match_kind(aho_corasick::MatchKind::LeftmostLongest).build(forms);
         Self { forms: built.ok() }
+    }
+
+    /// A redactor for one text that arrives in pieces.
+    pub(crate) fn pieces(&self) -> PieceRedactor<'_> {
+        PieceRedactor { redactor: self, held_back: String::new() }
     }
 
     /// The text without secrets.
@@ -128,6 +166,28 @@ mod tests {
         let value = serde_json::json!({"a": [SECRET, 1], SECRET: {"b": format!("x{SECRET}y")}});
         let cleaned = redactor.value(value).unwrap();
         assert_eq!(cleaned, serde_json::json!({"a": [MARK, 1], MARK: {"b": "x[redacted]y"}}));
+    }
+
+    #[test]
+    fn a_text_in_pieces_is_cleaned_like_the_whole_and_only_what_may_be_a_secret_is_held_back() {
+        let redactor = Redactor::new([SECRET]);
+        let encoded = STANDARD.encode(SECRET);
+        for whole in
+            [format!("é{SECRET}{SECRET}ö {encoded} sk-test/"), "nothing here, wörter".to_owned(), SECRET.to_owned()]
+        {
+            for size in 1..=whole.chars().count() {
+                let chars: Vec<char> = whole.chars().collect();
+                let mut pieces = redactor.pieces();
+                let mut shown: String =
+                    chars.chunks(size).map(|piece| pieces.push(&piece.iter().collect::<String>())).collect();
+                assert!(!shown.contains("sk-test/\"quoted"), "{shown}");
+                shown.push_str(&pieces.finish());
+                assert_eq!(shown, redactor.text(whole.clone()), "{size}");
+            }
+        }
+        assert_eq!(Redactor::default().pieces().push("at once"), "at once");
+        let shown = redactor.pieces().push(&"x".repeat(1000));
+        assert!(shown.len() > 900, "{}", shown.len());
     }
 
     #[test]

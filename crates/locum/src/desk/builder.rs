@@ -88,6 +88,9 @@ pub enum BuildError {
     /// The session's name is not one.
     #[error(transparent)]
     Session(#[from] InvalidName),
+    /// What an agent is cannot be kept without a secret.
+    #[error("an agent cannot be used: its name holds a secret")]
+    Secret(#[from] serde_json::Error),
     /// The session's model is not known, or cannot be used.
     #[error("the model `{name}` cannot be used: {why}")]
     Model {
@@ -240,6 +243,7 @@ impl DeskBuilder {
         let root = root.canonicalize().unwrap_or(root).to_string_lossy().into_owned();
         let session = SessionKey { project: root.clone(), id: SessionId::parse(&self.session)? };
         let catalogue = catalogue(&self.models, self.model)?;
+        let roster = cleaned(&self.roster, &self.redactor)?;
         let engine = Engine {
             hands: Hands {
                 store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
@@ -253,7 +257,7 @@ impl DeskBuilder {
                 patience: self.patience,
             },
             worker: Worker::new(process::this_process(self.life)),
-            rules: Rules { roster: self.roster, catalogue, limits: self.limits, root, enabled: self.enabled },
+            rules: Rules { roster, catalogue, limits: self.limits, root, enabled: self.enabled },
             executor: self.executor,
             launcher: self.launcher,
             storm: StatusCalls::default(),
@@ -261,6 +265,15 @@ impl DeskBuilder {
         };
         Ok(Desk::of_engine(Arc::new(engine), session))
     }
+}
+
+/// The agents without secrets: what an agent is becomes part of every task's log.
+fn cleaned(roster: &Roster, redactor: &Redactor) -> Result<Roster, serde_json::Error> {
+    let mut cleaned = Roster::default();
+    for agent in roster.iter() {
+        cleaned.insert(redactor.value(AgentSpec::clone(agent))?);
+    }
+    Ok(cleaned)
 }
 
 /// The models that are there, with the session's own. A model that cannot be opened is refused now, not in the first

@@ -112,13 +112,11 @@ impl Heard {
         self.locked().last = Instant::now();
     }
 
-    /// Notes more text, and says where in the reply it begins.
-    pub(super) fn push(&self, text: &str) -> usize {
+    /// Notes more text.
+    pub(super) fn push(&self, text: &str) {
         let mut inner = self.locked();
         inner.last = Instant::now();
-        let offset = inner.text.len();
         inner.text.push_str(text);
-        offset
     }
 
     /// The text so far, if there is any.
