@@ -22,7 +22,6 @@ pub(crate) struct Witness {
 pub(crate) struct Asked {
     pub(crate) agent: String,
     pub(crate) at: Instant,
-    pub(crate) system: String,
     pub(crate) tools: Vec<String>,
     pub(crate) messages: Vec<Message>,
 }
@@ -83,7 +82,6 @@ impl Model for Witness {
         self.asked.lock().unwrap().push(Asked {
             agent: prompt.agent.to_string(),
             at: Instant::now(),
-            system: prompt.system.to_owned(),
             tools: prompt.tools.iter().map(|tool| tool.name.clone()).collect(),
             messages: prompt.messages.to_vec(),
         });

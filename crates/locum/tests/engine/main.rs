@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod cast;
+mod faulty;
 mod stage;
 
 mod cycle;
@@ -11,3 +12,18 @@ mod endings;
 mod retries;
 mod tooling;
 
+mod handing_over;
+mod store_faults;
+
+mod callers;
+mod depth;
+mod modes;
+mod queueing;
+
+mod polling;
+mod results;
+
+mod crowd;
+mod operations;
+mod progress;
+mod secrets;

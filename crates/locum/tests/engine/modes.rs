@@ -118,7 +118,10 @@ async fn what_depends_on_a_failed_or_cancelled_task_fails_with_its_name_down_the
     spawn(&desk, "ann", "cancel me").await;
     ask(&desk, after("t_04")).await;
     ask(&desk, json!({"action": "cancel", "task_id": "t_04"})).await;
-    check(&collect(&desk, "t_05").await, &json!({"reason": "dependency", "error": "Dependency t_04 failed: it was cancelled"}));
+    check(
+        &collect(&desk, "t_05").await,
+        &json!({"reason": "dependency", "error": "Dependency t_04 failed: it was cancelled"}),
+    );
     // One that has failed long ago ends its dependent at once.
     check(&ask(&desk, after("t_01")).await, &json!({"task_id": "t_06", "status": "failed"}));
     check(&collect(&desk, "t_06").await, &json!({"reason": "dependency"}));

@@ -1,0 +1,125 @@
+//! News about tasks: numbered without gaps, and never in the way of the work.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use locum::Desk;
+use locum::models::scripted::{Say, Scripted};
+use locum::progress::{News, Progress};
+use locum::task::TaskEvent;
+use locum::transcript::Repeat;
+use locum_core::task::event::FailureKind;
+use serde_json::json;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::TryRecvError;
+
+use crate::stage::{Ledger, agent, ask, ask_as_person, builder, check, collect, noting_tool, pass, run, spawn};
+
+fn desk() -> Desk {
+    let eve = [Say::calls([("look", json!({}))]).with_text("I look."), Say::text("Gesehen: ein Wörterbuch.")];
+    let script = Scripted::new()
+        .agent("eve", eve)
+        .agent("ann", [Say::text("<{{task}}>")])
+        .agent("bob", [Say::error(FailureKind::Auth, "no key")]);
+    let look = noting_tool("look", Repeat::Safe, &Ledger::default());
+    builder(script).tool(look).agent(agent("eve", &["look"])).build().unwrap()
+}
+
+/// Everything that was told so far, by task.
+fn told(news: &mut Receiver<Arc<Progress>>) -> BTreeMap<String, Vec<News>> {
+    let mut told: BTreeMap<String, Vec<News>> = BTreeMap::new();
+    while let Ok(progress) = news.try_recv() {
+        told.entry(progress.task_id.to_string()).or_default().push(progress.news.clone());
+    }
+    told
+}
+
+/// The entries of the log among the news are the log, from its beginning to its end.
+async fn check_entries(desk: &Desk, told: &BTreeMap<String, Vec<News>>) {
+    for (id, news) in told {
+        let entries = news.iter().filter_map(|news| match news {
+            News::Event(record) => Some((**record).clone()),
+            News::Text { .. } => None,
+        });
+        let entries: Vec<_> = entries.collect();
+        assert_eq!(entries, desk.log_of(id).await.unwrap(), "{id}");
+        assert!(matches!(entries.last().unwrap().event, TaskEvent::Ended { .. }), "{id}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_news_of_a_task_are_its_log_in_order_with_its_text_between() {
+    let desk = desk();
+    let mut news = desk.progress();
+    check(&run(&desk, "eve", "Look.").await, &json!({"status": "completed"}));
+    let told = told(&mut news);
+    check_entries(&desk, &told).await;
+    let (mut last_seq, mut shown, mut replies) = (0, String::new(), Vec::new());
+    for news in &told["t_01"] {
+        match news {
+            News::Event(record) => {
+                assert_eq!(record.seq, last_seq + 1);
+                last_seq = record.seq;
+                if let TaskEvent::Replied { reply, .. } = &record.event {
+                    assert_eq!(shown, reply.text);
+                    replies.push(std::mem::take(&mut shown));
+                }
+            }
+            News::Text { after, offset, text } => {
+                assert_eq!((*after, *offset), (last_seq, shown.len()));
+                shown.push_str(text);
+            }
+        }
+    }
+    assert_eq!(replies, ["I look.", "Gesehen: ein Wörterbuch."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_store_does_to_parked_tasks_is_told_too() {
+    let desk = desk();
+    let mut news = desk.progress();
+    let steps = json!([{"agent": "ann", "task": "a"}, {"agent": "ann", "task": "{previous}"}]);
+    check(&ask(&desk, json!({"action": "chain", "tasks": steps})).await, &json!({"result": "<<a>>"}));
+    spawn(&desk, "bob", "Fail.").await;
+    ask(&desk, json!({"action": "spawn", "agent": "ann", "task": "Wait.", "depends_on": ["t_03"]})).await;
+    check(&collect(&desk, "t_04").await, &json!({"reason": "dependency"}));
+    // One that fails the moment it is accepted.
+    ask(&desk, json!({"action": "spawn", "agent": "ann", "task": "Wait.", "depends_on": ["t_03"]})).await;
+    let told = told(&mut news);
+    assert_eq!(told.keys().collect::<Vec<_>>(), ["t_01", "t_02", "t_03", "t_04", "t_05"]);
+    check_entries(&desk, &told).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_falls_behind_loses_the_oldest_news_and_slows_nobody() {
+    let desk = desk();
+    let mut slow = desk.progress();
+    let entry = json!({"agent": "eve", "task": "Look."});
+    let answer = ask_as_person(&desk, None, json!({"action": "parallel", "tasks": vec![entry; 99]})).await;
+    check(&answer, &json!({"completed": 99}));
+    let Err(TryRecvError::Lagged(lost)) = slow.try_recv() else { panic!("a slow reader is told what it lost") };
+    assert!(lost > 0);
+    let told = told(&mut slow);
+    assert!(told.values().map(Vec::len).sum::<usize>() >= 1000, "the newest are kept");
+    assert!(
+        told["t_99"]
+            .iter()
+            .any(|news| matches!(news, News::Event(record) if matches!(record.event, TaskEvent::Ended { .. })))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_listens_later_hears_what_comes_and_reads_the_rest_in_the_log() {
+    let script = [Say::text("Late.").after(std::time::Duration::from_secs(9))];
+    let desk = builder(Scripted::new().agent("ann", script)).build().unwrap();
+    spawn(&desk, "ann", "Go.").await;
+    pass(5.0).await;
+    let mut news = desk.progress();
+    collect(&desk, "t_01").await;
+    let first = told(&mut news).remove("t_01").unwrap().into_iter().find_map(|news| match news {
+        News::Event(record) => Some(record.seq),
+        News::Text { .. } => None,
+    });
+    assert_eq!(first, Some(3), "the acceptance and the turn's start were before");
+    assert_eq!(desk.log_of("t_01").await.unwrap().iter().map(|record| record.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
+}
