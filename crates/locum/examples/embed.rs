@@ -3,6 +3,7 @@
 //!
 //! Run it with `cargo run -p locum --example embed`. The model is scripted, so it needs no key and always says the same;
 //! put a real one in its place with `.access(…)` and `.session_model("openai:…", "…")`.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::Arc;
 
@@ -55,15 +56,23 @@ fn model() -> Scripted {
         "shared_context",
         json!({"action": "write", "key": "findings_summary", "value": "Pool size fell from 200 to 20 on Feb 18."}),
     )]);
+    let read_findings = Say::calls([("shared_context", json!({"action": "read", "key": "findings_summary"}))]);
     Scripted::new()
         .agent("researcher", [look, note, Say::text("Root cause: the connection pool was cut from 200 to 20.")])
-        .agent("remediator", [Say::text("Reverted in staging; throughput is back.")])
+        .agent("remediator", [read_findings, Say::text("Reverted in staging; throughput is back.")])
 }
 
-#[expect(clippy::print_stdout, reason = "an example shows what happens")]
-async fn say(desk: &Desk, tool: &str, input: Value) -> Result<Value, Box<dyn std::error::Error>> {
-    let answer = serde_json::to_value(desk.call(tool, input.clone()).await?)?;
-    println!("{tool} {input}\n  -> {answer}\n");
+/// Makes a call and prints it with what of its answer matters here.
+async fn say(desk: &Desk, tool: &str, input: Value, shown: &[&str]) -> Result<Value, Box<dyn std::error::Error>> {
+    let about = ["agent", "name", "key", "task_id"].iter().find_map(|field| input[field].as_str()).unwrap_or_default();
+    println!("{tool} {} {about}", input["action"].as_str().unwrap_or_default());
+    let answer = serde_json::to_value(desk.call(tool, input).await?)?;
+    for field in shown {
+        match &answer[field] {
+            Value::String(text) => println!("    {field}: {text}"),
+            other => println!("    {field}: {other}"),
+        }
+    }
     Ok(answer)
 }
 
@@ -83,12 +92,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
 
     let problem = "Throughput dropped 30% after the config change on Feb 18.";
-    say(&desk, "shared_context", json!({"action": "write", "key": "problem_summary", "value": problem})).await?;
+    let write = json!({"action": "write", "key": "problem_summary", "value": problem});
+    say(&desk, "shared_context", write, &["version", "written_by"]).await?;
     let task = "Investigate the problem in problem_summary. Write findings to findings_summary.";
-    let spawned = say(&desk, "subagent", json!({"action": "spawn", "agent": "researcher", "task": task})).await?;
-    say(&desk, "subagent", json!({"action": "wait"})).await?;
-    say(&desk, "subagent", json!({"action": "collect", "task_id": spawned["task_id"]})).await?;
-    say(&desk, "shared_context", json!({"action": "read", "key": "findings_summary"})).await?;
+    let spawn = json!({"action": "spawn", "agent": "researcher", "task": task});
+    let id = say(&desk, "subagent", spawn, &["task_id", "status"]).await?["task_id"].clone();
+    say(&desk, "subagent", json!({"action": "wait", "task_ids": [id]}), &["timed_out"]).await?;
+    say(&desk, "subagent", json!({"action": "collect", "task_id": id}), &["status", "result", "turns_used"]).await?;
+    let read = json!({"action": "read", "key": "findings_summary"});
+    say(&desk, "shared_context", read, &["value", "written_by"]).await?;
 
     let remediator = json!({
         "action": "define",
@@ -98,8 +110,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "tools": ["shared_context"],
         "max_turns": 15,
     });
-    say(&desk, "subagent", remediator).await?;
+    say(&desk, "subagent", remediator, &["defined"]).await?;
     let fix = json!({"action": "run", "agent": "remediator", "task": "Revert the pool size in staging."});
-    say(&desk, "subagent", fix).await?;
+    say(&desk, "subagent", fix, &["status", "result", "turns_used"]).await?;
     Ok(())
 }
