@@ -73,7 +73,9 @@ fn run(mut fields: Map<String, Value>) -> Result<Run, Refusal> {
 fn many(action: &str, fields: Map<String, Value>) -> Result<Many, Refusal> {
     let entries = fields.get("tasks").and_then(Value::as_array);
     if let Some(place) = entries.and_then(|entries| entries.iter().position(|entry| !entry.is_object())) {
-        return Err(Refusal::invalid(format!("{action}: a task must be an object with agent and task at `tasks[{place}]`")));
+        return Err(Refusal::invalid(format!(
+            "{action}: a task must be an object with agent and task at `tasks[{place}]`"
+        )));
     }
     typed(action, fields)
 }
@@ -155,7 +157,8 @@ mod tests {
             refusal("subagent", json!({"action": "parallel", "tasks": [{"agent": "a", "task": "t"}, {"agent": 5}]}));
         assert_eq!(code, Code::InvalidRequest);
         assert!(message.contains("tasks[1].agent"), "{message}");
-        let (code, message) = refusal("subagent", json!({"action": "chain", "tasks": [{"agent": "a", "task": "t"}, ["a", "t"]]}));
+        let (code, message) =
+            refusal("subagent", json!({"action": "chain", "tasks": [{"agent": "a", "task": "t"}, ["a", "t"]]}));
         assert_eq!(code, Code::InvalidRequest);
         assert!(message.contains("tasks[1]"), "{message}");
         assert_eq!(refusal("subagent", json!([])).0, Code::InvalidRequest);

@@ -95,10 +95,7 @@ impl Desk {
         processes: Vec<CancelledProcess>,
         face: &FaceDefaults,
     ) -> Result<Response, Refusal> {
-        let line = |row: &TaskRow| CancelledTask {
-            task_id: row.summary.task_id,
-            status: row.summary.standing.status,
-        };
+        let line = |row: &TaskRow| CancelledTask { task_id: row.summary.task_id, status: row.summary.standing.status };
         let tasks: Vec<CancelledTask> = tree.iter().map(line).collect();
         let row = tree.first().ok_or_else(|| Refusal::internal("the task is missing"))?;
         let partial_result = if is_open(row) {
