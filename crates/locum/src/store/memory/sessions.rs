@@ -5,7 +5,6 @@ use locum_core::protocol::response::{Entry, KeyLine};
 use locum_core::session::{
     Acceptance, ContextLookup, ContextView, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView,
 };
-use locum_core::task::outcome::Status;
 use locum_core::task::{Record, Task, TaskEvent};
 use locum_core::usage::estimate_tokens;
 
@@ -17,8 +16,6 @@ impl Tables {
     pub(super) fn view(&self, key: &SessionKey, lookup: &Lookup) -> SessionView {
         let empty = SessionTable::default();
         let session = self.sessions.get(key).unwrap_or(&empty);
-        let running = session.tasks.values().filter_map(|uid| self.tasks.get(uid));
-        let running = running.filter(|entry| entry.row.summary.standing.status == Status::Running).count();
         let known = |id: &TaskId| Some((*id, self.known(session, *id)?));
         let idempotent = |key: &String| {
             let (fingerprint, task_id) = *session.idempotency.get(key)?;
@@ -27,7 +24,7 @@ impl Tables {
         SessionView {
             archived: false,
             next_task: session.next_task,
-            running: u32::try_from(running).unwrap_or(u32::MAX),
+            running: u32::try_from(session.unfinished.running.len()).unwrap_or(u32::MAX),
             spawned: session.spawned,
             defined: if lookup.agents { session.agents.values().cloned().collect() } else { Vec::new() },
             tasks: lookup.tasks.iter().filter_map(known).collect(),
@@ -122,6 +119,7 @@ impl Tables {
         session.next_task = task_id.number() + 1;
         session.spawned += 1;
         session.tasks.insert(task_id, uid.clone());
+        session.unfinished.note(task_id, summary.standing.status);
         if let Some((key, fingerprint)) = idempotency {
             session.idempotency.entry(key).or_insert((fingerprint, task_id));
         }

@@ -1,6 +1,6 @@
 //! What the memory store holds under its lock, and how tasks are found in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use locum_core::agent::AgentSpec;
 use locum_core::ids::{AgentName, SessionKey, TaskId, Uid};
@@ -28,8 +28,34 @@ pub(super) struct SessionTable {
     pub(super) spawned: u32,
     pub(super) agents: BTreeMap<AgentName, AgentSpec>,
     pub(super) tasks: BTreeMap<TaskId, Uid>,
+    pub(super) unfinished: Unfinished,
     pub(super) idempotency: BTreeMap<String, (u64, TaskId)>,
     pub(super) context: BTreeMap<String, ContextSlot>,
+}
+
+/// The tasks of a session that have not ended, so that nobody has to look through those that have.
+#[derive(Debug, Default)]
+pub(super) struct Unfinished {
+    pub(super) running: BTreeSet<TaskId>,
+    pub(super) parked: BTreeSet<TaskId>,
+}
+
+impl Unfinished {
+    /// Notes how a task stands.
+    pub(super) fn note(&mut self, task_id: TaskId, status: Status) {
+        let (running, parked) = match status {
+            Status::Running => (true, false),
+            Status::Queued | Status::Waiting => (false, true),
+            Status::Completed | Status::Failed | Status::Cancelled => (false, false),
+        };
+        for (tasks, is_among) in [(&mut self.running, running), (&mut self.parked, parked)] {
+            if is_among {
+                tasks.insert(task_id);
+            } else {
+                tasks.remove(&task_id);
+            }
+        }
+    }
 }
 
 impl Default for SessionTable {
@@ -39,6 +65,7 @@ impl Default for SessionTable {
             spawned: 0,
             agents: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            unfinished: Unfinished::default(),
             idempotency: BTreeMap::new(),
             context: BTreeMap::new(),
         }
@@ -87,9 +114,10 @@ impl Tables {
                 self.select(|entry| entry.row.session == *session && !entry.row.collected)
             }
             TaskQuery::Ids(session, ids) => {
-                self.select(|entry| entry.row.session == *session && ids.contains(&entry.row.summary.task_id))
+                let tasks = self.sessions.get(session).map(|session| &session.tasks);
+                in_order(ids.iter().filter_map(|id| self.tasks.get(tasks?.get(id)?)).collect())
             }
-            TaskQuery::Uids(uids) => self.select(|entry| uids.contains(&entry.row.summary.uid)),
+            TaskQuery::Uids(uids) => in_order(uids.iter().filter_map(|uid| self.tasks.get(uid)).collect()),
             TaskQuery::Children(parent) => self.select(|entry| entry.row.summary.parent.as_ref() == Some(parent)),
             TaskQuery::Unfinished(None) => self.select(|entry| !ended(entry)),
             TaskQuery::Unfinished(Some(session)) => self.select(|entry| entry.row.session == *session && !ended(entry)),
@@ -97,9 +125,7 @@ impl Tables {
     }
 
     fn select(&self, wanted: impl Fn(&TaskEntry) -> bool) -> Vec<TaskRow> {
-        let mut entries: Vec<&TaskEntry> = self.tasks.values().filter(|entry| wanted(entry)).collect();
-        entries.sort_by_key(|entry| entry.age);
-        entries.into_iter().map(|entry| entry.row.clone()).collect()
+        in_order(self.tasks.values().filter(|entry| wanted(entry)).collect())
     }
 
     /// The task of a lease that is still good.
@@ -121,6 +147,9 @@ impl Tables {
             entry.row.owner = None;
             self.inbox.retain(|(other, _)| other != uid);
         }
+        if let Some(session) = self.sessions.get_mut(&entry.row.session) {
+            session.unfinished.note(entry.row.summary.task_id, standing.status);
+        }
         entry.row.summary.standing = standing;
         Ok(())
     }
@@ -128,6 +157,13 @@ impl Tables {
     pub(super) fn shelf<'a>(&'a mut self, session: &'a SessionKey) -> SessionShelf<'a> {
         SessionShelf { tables: self, session }
     }
+}
+
+/// Rows, oldest first, each once.
+fn in_order(mut entries: Vec<&TaskEntry>) -> Vec<TaskRow> {
+    entries.sort_by_key(|entry| entry.age);
+    entries.dedup_by_key(|entry| entry.age);
+    entries.into_iter().map(|entry| entry.row.clone()).collect()
 }
 
 /// One session's tasks, to be settled.
@@ -139,15 +175,14 @@ pub(super) struct SessionShelf<'a> {
 impl Shelf for SessionShelf<'_> {
     fn unsettled(&self) -> Result<Vec<TaskSummary>, Error> {
         let Some(session) = self.tables.sessions.get(self.session) else { return Ok(Vec::new()) };
-        let tasks =
-            || session.tasks.values().filter_map(|uid| self.tables.tasks.get(uid)).map(|entry| &entry.row.summary);
-        let parked = |task: &&TaskSummary| matches!(task.standing.status, Status::Queued | Status::Waiting);
-        let waited_for: Vec<TaskId> = tasks().filter(parked).flat_map(|task| task.start.depends_on.clone()).collect();
-        if !tasks().any(|task| parked(&task)) {
+        let Unfinished { running, parked } = &session.unfinished;
+        if parked.is_empty() {
             return Ok(Vec::new());
         }
-        let wanted = |task: &&TaskSummary| !task.standing.status.is_final() || waited_for.contains(&task.task_id);
-        Ok(tasks().filter(wanted).cloned().collect())
+        let summary = |id: &TaskId| Some(&self.tables.tasks.get(session.tasks.get(id)?)?.row.summary);
+        let waited_for = parked.iter().filter_map(summary).flat_map(|task| task.start.depends_on.iter().copied());
+        let wanted: BTreeSet<TaskId> = waited_for.chain(running.iter().chain(parked).copied()).collect();
+        Ok(wanted.iter().filter_map(summary).cloned().collect())
     }
 
     fn log(&self, uid: &Uid) -> Result<Vec<Record>, Error> {
