@@ -141,6 +141,8 @@ pub(crate) async fn claim(engine: &Arc<Engine>, uid: &Uid, dead: Vec<OwnerId>) -
                 return Err(error);
             }
         }
+        // What was said to the task before anybody held it will not be announced again.
+        obey(&own).await;
         Ok(true)
     };
     owned(engine, claimed).await.map_err(|error| Error::Failed(Box::new(error)))?
@@ -357,6 +359,16 @@ fn watch(engine: &Arc<Engine>) {
     });
 }
 
+/// Carries out what was said to the tasks of this process.
+async fn obey(engine: &Arc<Engine>) {
+    let Ok(commands) = engine.hands.store.drain(engine.worker.owner.id).await else { return };
+    for (uid, command) in commands {
+        match command {
+            Command::Cancel => cancel(engine, &uid).await,
+        }
+    }
+}
+
 async fn mind(engine: &Arc<Engine>, beat: bool) {
     let worker = &engine.worker;
     if worker.held_count() == 0 {
@@ -366,13 +378,7 @@ async fn mind(engine: &Arc<Engine>, beat: bool) {
         // A missed sign of life is made up for by the next one.
         engine.hands.store.beat(&worker.owner, engine.hands.clock.now()).await.ok();
     }
-    if let Ok(commands) = engine.hands.store.drain(worker.owner.id).await {
-        for (uid, command) in commands {
-            match command {
-                Command::Cancel => cancel(engine, &uid).await,
-            }
-        }
-    }
+    obey(engine).await;
     let parked: Vec<Uid> = {
         let held = worker.held();
         held.iter().filter(|(_, held)| held.state == HeldState::Parked).map(|(uid, _)| uid.clone()).collect()

@@ -1,0 +1,11 @@
+//! What survives: tasks whose process is killed, work that is handed from process to process, and secrets that must
+//! be found nowhere. Every test drives the real binary in a home of its own; whoever watches does so through the
+//! store that the processes share.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod home;
+mod log;
+mod observer;
+
+mod kills;
