@@ -70,11 +70,13 @@ impl Launcher {
 
     /// Starts one worker for these tasks, and returns its process id.
     pub(crate) fn launch(&self, tasks: &[Uid]) -> Result<u32, LaunchError> {
+        let working_directory = self.setup.environment.working_directory().unwrap_or(&self.logs);
         let order = WorkerOrder {
             environment: self.setup.environment.known_to_locum(),
-            working_directory: self.setup.environment.working_directory().unwrap_or(&self.logs).to_owned(),
+            working_directory: working_directory.to_owned(),
             flags: self.setup.flags.iter().map(|(_, name, value)| ((*name).to_owned(), value.clone())).collect(),
-            agents: self.setup.agents.clone(),
+            // They were named relative to where the command was given; a worker stands elsewhere.
+            agents: self.setup.agents.iter().map(|directory| working_directory.join(directory)).collect(),
             tasks: tasks.to_vec(),
         };
         let order = serde_json::to_vec(&order)?;

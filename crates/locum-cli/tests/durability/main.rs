@@ -8,4 +8,5 @@ mod home;
 mod log;
 mod observer;
 
+mod hand_over;
 mod kills;
