@@ -4,7 +4,7 @@
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -115,22 +115,30 @@ impl Redactor {
     }
 }
 
+/// What programs leave as it is when they put a text into an address: nothing but letters and digits, what the
+/// standard allows, or that and the slashes.
+const LEFT_IN_ADDRESSES: [&AsciiSet; 3] = [NON_ALPHANUMERIC, UNRESERVED, &UNRESERVED.remove(b'/')];
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
 fn forms_of(secret: &str) -> Vec<String> {
     let json = serde_json::to_string(secret).unwrap_or_default();
-    let mut forms = vec![
-        secret.to_owned(),
-        json.trim_matches('"').to_owned(),
-        utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
-        STANDARD.encode(secret),
-        STANDARD_NO_PAD.encode(secret),
-        URL_SAFE_NO_PAD.encode(secret),
-    ];
-    // In a longer base64 text the secret may begin at any of three offsets; its middle is the same in each.
-    for lead in 1..3 {
-        let shifted = STANDARD_NO_PAD.encode([&vec![0; lead], secret.as_bytes()].concat());
-        let inner = shifted.get(4..shifted.len().saturating_sub(2)).unwrap_or_default();
-        if inner.len() >= SECRET_CHARS_MIN {
-            forms.push(inner.to_owned());
+    let mut forms = vec![secret.to_owned(), json.trim_matches('"').to_owned(), STANDARD.encode(secret)];
+    for set in LEFT_IN_ADDRESSES {
+        let escapes = || utf8_percent_encode(secret, set);
+        forms.push(escapes().to_string());
+        // Each piece is one escape, or a stretch of what is left as it is.
+        let lower = |piece: &str| if piece.starts_with('%') { piece.to_ascii_lowercase() } else { piece.to_owned() };
+        forms.push(escapes().map(lower).collect());
+    }
+    for alphabet in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+        forms.push(alphabet.encode(secret));
+        // In a longer base64 text the secret may begin at any of three offsets; its middle is the same in each.
+        for lead in 1..3 {
+            let shifted = alphabet.encode([&vec![0; lead], secret.as_bytes()].concat());
+            let inner = shifted.get(4..shifted.len().saturating_sub(2)).unwrap_or_default();
+            if inner.len() >= SECRET_CHARS_MIN {
+                forms.push(inner.to_owned());
+            }
         }
     }
     forms.sort();
@@ -158,6 +166,14 @@ mod tests {
         }
         let url = utf8_percent_encode(SECRET, NON_ALPHANUMERIC).to_string();
         assert_eq!(redactor.text(format!("https://x/?key={url}")), "https://x/?key=[redacted]");
+    }
+
+    #[test]
+    fn a_secret_in_an_address_is_replaced_however_much_of_it_was_escaped() {
+        let redactor = Redactor::new(["sk-a/b+c=0123"]);
+        for form in ["sk%2Da%2Fb%2Bc%3D0123", "sk-a%2Fb%2Bc%3D0123", "sk-a%2fb%2bc%3d0123", "sk-a/b%2Bc%3D0123"] {
+            assert_eq!(redactor.text(format!("https://x/?key={form}&y=1")), "https://x/?key=[redacted]&y=1");
+        }
     }
 
     #[test]

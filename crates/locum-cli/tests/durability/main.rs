@@ -6,7 +6,10 @@
 
 mod home;
 mod log;
+mod model_server;
 mod observer;
 
 mod hand_over;
 mod kills;
+
+mod secrets;
