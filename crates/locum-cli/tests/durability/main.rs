@@ -9,7 +9,15 @@ mod log;
 mod model_server;
 mod observer;
 
+mod background;
+mod crowd;
 mod hand_over;
 mod kills;
+mod orphans;
 
+mod failures;
+mod missing_key;
+mod requests;
 mod secrets;
+
+mod settings;
