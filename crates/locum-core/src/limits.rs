@@ -85,6 +85,8 @@ pub const POLL_AFTER_MS: u64 = 1000;
 
 /// How long `cancel` waits for proof before it answers what is still alive.
 pub const CANCEL_MS_MAX: u64 = 10_000;
+/// How long a worker may take to hear a cancel before it is killed: half of it is left to prove that it is gone.
+pub const CANCEL_GRACE_MS: u64 = 5_000;
 
 /// Bytes of an agent file.
 pub const AGENT_FILE_BYTES_MAX: usize = 256 * 1024;

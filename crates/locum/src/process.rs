@@ -13,6 +13,9 @@ const REMOTE_SILENCE_MS: u64 = 15_000;
 /// How often a living owner shows itself: three times within the silence that would end its leases.
 pub(crate) const BEAT_MS: u64 = 5_000;
 
+/// What stands for a start time or a boot that the system does not tell.
+const UNKNOWN: &str = "unknown";
+
 /// Whether a process that holds tasks lives for them alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
@@ -27,7 +30,7 @@ pub(crate) fn this_process(life: Life) -> Owner {
     let pid = std::process::id();
     // 63 random bits, so that the id fits a signed column.
     let id = OwnerId((ulid::Ulid::generate().random() as u64) >> 1);
-    let started = start_time(pid).unwrap_or_else(|| "unknown".to_owned());
+    let started = start_time(pid).unwrap_or_else(|| UNKNOWN.to_owned());
     Owner { id, pid, started, boot: boot_id(), detached: life == Life::Detached }
 }
 
@@ -44,7 +47,17 @@ pub(crate) fn is_dead(row: &OwnerRow, now: Timestamp) -> bool {
 #[cfg(target_os = "linux")]
 pub fn is_running(pid: u32, started: &str) -> bool {
     let Some((state, start)) = stat(pid) else { return false };
-    state != "Z" && state != "X" && (start == started || started == "unknown")
+    state != "Z" && state != "X" && (start == started || started == UNKNOWN)
+}
+
+/// Kills a process of ours that does not listen. Nothing happens where it cannot be told from another one that was
+/// given its id.
+pub(crate) fn kill(owner: &Owner) {
+    let known = owner.started != UNKNOWN && owner.boot != UNKNOWN && owner.boot == boot_id();
+    if let (true, Ok(pid)) = (known && is_running(owner.pid, &owner.started), i32::try_from(owner.pid)) {
+        // It may have ended in this moment.
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).ok();
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -67,7 +80,7 @@ fn stat(pid: u32) -> Option<(String, String)> {
 #[cfg(target_os = "linux")]
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map_or_else(|_| "unknown".to_owned(), |id| id.trim().to_owned())
+        .map_or_else(|_| UNKNOWN.to_owned(), |id| id.trim().to_owned())
 }
 
 /// Without the kernel's start times, a living process id is taken at its word.
@@ -83,7 +96,7 @@ fn start_time(_pid: u32) -> Option<String> {
 
 #[cfg(not(target_os = "linux"))]
 fn boot_id() -> String {
-    "unknown".to_owned()
+    UNKNOWN.to_owned()
 }
 
 /// Variables that a process of ours inherits: where programs and files are found, never a secret.

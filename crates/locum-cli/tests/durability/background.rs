@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::home::{Home, kill_now, until};
@@ -135,4 +137,33 @@ fn a_run_in_the_foreground_is_cancelled_from_elsewhere() {
     let collected: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(collected["status"], "cancelled");
     assert_eq!(home.workers(), [0_u32; 0]);
+}
+
+#[test]
+fn a_worker_that_does_not_listen_is_killed_and_its_task_ends() {
+    let home = hanging();
+    home.json(&["spawn", "stuck", "x"]);
+    let worker = holder(&home);
+    kill(Pid::from_raw(worker.cast_signed()), Signal::SIGSTOP).unwrap();
+    let cancelled = home.json(&["cancel", "t_01"]);
+    check_receipt(&cancelled, "cancelled", &[worker]);
+    assert_eq!(home.workers(), [0_u32; 0]);
+}
+
+#[test]
+fn a_door_that_does_not_listen_is_not_killed_and_the_receipt_says_so() {
+    let home = hanging();
+    let mut run = home.start(&["run", "stuck", "x", "--json"]);
+    until("the task of the foreground", || {
+        let (status, _) = home.answer(&["status", "t_01"]);
+        (status["activity"] == "turn 1: asking the model").then_some(())
+    });
+    let pid = Pid::from_raw(run.id().cast_signed());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let cancelled = home.json(&["cancel", "t_01"]);
+    assert_eq!((&cancelled["status"], &cancelled["receipt"]["confirmed"]), (&json!("running"), &json!(false)));
+    kill(pid, Signal::SIGCONT).unwrap();
+    // What was said to it while it did not listen is heard now.
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    assert_eq!(home.output(&["result", "t_01"]).status.code(), Some(0));
 }

@@ -31,23 +31,45 @@ impl Desk {
             owners.extend(self.stop(&open, deadline).await?);
             tree = self.tree(&uid).await?;
         }
-        let processes = observe(&owners, deadline).await;
+        let mut processes = observe(&owners, grace(deadline)).await;
+        if processes.iter().any(|process| !process.ended) {
+            owners.iter().for_each(|row| process::kill(&row.owner));
+            processes = observe(&owners, deadline).await;
+        }
         self.receipt(tree, processes, face).await
     }
 
-    /// Stops tasks, and returns the processes that must end with them. Time that runs out is an answer too: the receipt
-    /// says what is still alive.
+    /// Stops tasks, and returns the processes that must end with them: those that do not listen are killed. Time that
+    /// runs out is an answer too: the receipt says what is still alive.
     async fn stop(&self, open: &[TaskRow], deadline: Instant) -> Result<Vec<OwnerRow>, Refusal> {
         let owners = self.dedicated_owners(open).await?;
+        let grace = grace(deadline);
+        // A worker that was stopped while it wrote keeps everybody else from writing until it is gone.
+        if let Ok(told) = tokio::time::timeout_at(grace, self.tell(open)).await {
+            told?;
+        }
+        if !self.until_all_ended(open, grace).await? {
+            owners.iter().for_each(|row| process::kill(&row.owner));
+            observe(&owners, deadline).await;
+            self.take_over_orphans(open).await?;
+            self.until_all_ended(open, deadline).await?;
+        }
+        Ok(owners)
+    }
+
+    /// Tells whoever holds these tasks to end them.
+    async fn tell(&self, open: &[TaskRow]) -> Result<(), Refusal> {
         for row in open {
             let sent = self.engine.hands.store.send(&row.summary.uid, Command::Cancel).await;
             sent.map_err(|error| store_refusal(&error))?;
         }
-        self.take_over_orphans(open).await?;
-        if let Ok(ended) = tokio::time::timeout_at(deadline, self.until_ended(open, WaitMode::All)).await {
-            ended?;
-        }
-        Ok(owners)
+        self.take_over_orphans(open).await
+    }
+
+    /// Waits for the end of these tasks; whether it came in time.
+    async fn until_all_ended(&self, open: &[TaskRow], deadline: Instant) -> Result<bool, Refusal> {
+        let ended = tokio::time::timeout_at(deadline, self.until_ended(open, WaitMode::All)).await;
+        ended.map_or(Ok(false), |ended| ended.map(|()| true))
     }
 
     /// A task and everything below it, itself first.
@@ -116,6 +138,11 @@ impl Desk {
             receipt: CancelReceipt { confirmed, tasks, processes, worktree: None, usage },
         })))
     }
+}
+
+/// Until when whoever should end may do so by itself.
+fn grace(deadline: Instant) -> Instant {
+    deadline.min(Instant::now() + Duration::from_millis(limits::CANCEL_GRACE_MS))
 }
 
 /// Looks at processes until they are gone or the time is over.
