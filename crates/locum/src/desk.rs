@@ -185,18 +185,7 @@ impl Desk {
     pub async fn adopt_orphans(&self, stay: Stay) -> Result<usize, store::Error> {
         let (orphans, dead) = self.engine.orphans(&self.session).await?;
         match (stay, &self.engine.launcher) {
-            (Stay::Long, _) => {
-                for row in &orphans {
-                    match worker::claim(&self.engine, &row.summary.uid, dead.clone()).await {
-                        Ok(_) => {}
-                        // A log that makes no sense must not keep the others, or a door, from their work.
-                        Err(error @ (store::Error::Corrupt(_) | store::Error::NotFound)) => {
-                            self.engine.note_about(&row.session, &row.summary, "adopt", &error.to_string());
-                        }
-                        Err(error) => return Err(error),
-                    }
-                }
-            }
+            (Stay::Long, _) => worker::claim_all(&self.engine, &orphans, &dead).await?,
             (Stay::Short, Some(launcher)) if !orphans.is_empty() => {
                 let uids: Vec<_> = orphans.iter().map(|row| row.summary.uid.clone()).collect();
                 launcher.launch(&uids).map_err(|error| store::Error::Failed(Box::new(error)))?;
@@ -209,15 +198,14 @@ impl Desk {
     /// Works on these tasks, as far as nobody else does, until all of them have ended.
     pub(crate) async fn work_on(&self, uids: &[locum_core::ids::Uid]) -> Result<(), store::Error> {
         let dead = self.engine.dead_owners().await?;
-        let mut held = Vec::new();
-        for uid in uids {
-            worker::claim(&self.engine, uid, dead.clone()).await?;
-            held.extend(self.engine.worker.done(uid));
-        }
+        let rows = self.engine.hands.store.tasks(store::TaskQuery::Uids(uids.to_vec())).await?;
+        let claimed = worker::claim_all(&self.engine, &rows, &dead).await;
+        // One that is no longer held has ended already.
+        let held: Vec<_> = uids.iter().filter_map(|uid| self.engine.worker.done(uid)).collect();
         for done in held {
             done.cancelled().await;
         }
-        Ok(())
+        claimed
     }
 
     /// Ends this process's work. Unfinished tasks are handed to a process of their own; without a launcher they stay

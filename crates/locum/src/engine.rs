@@ -128,9 +128,15 @@ impl Engine {
         let dead = self.dead_owners().await?;
         let mut orphans = Vec::new();
         for row in rows.into_iter().filter(|row| row.owner.is_none_or(|owner| dead.contains(&owner))) {
-            // A task whose model has no key here waits for a process that has one.
-            if self.missing_key(&row.summary.uid).await?.is_none() {
-                orphans.push(row);
+            match self.missing_key(&row.summary.uid).await {
+                Ok(None) => orphans.push(row),
+                // A task whose model has no key here waits for a process that has one.
+                Ok(Some(_)) => {}
+                // Nobody can go on with what nobody can read.
+                Err(error @ Error::Corrupt(_)) => {
+                    self.note_about(&row.session, &row.summary, "adopt", &error.to_string());
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok((orphans, dead))

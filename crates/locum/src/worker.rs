@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use crate::journal::{Journal, JournalError};
 use crate::process;
 use crate::progress::News;
-use crate::store::{Command, Error, Lease, Owner, OwnerId, TaskQuery};
+use crate::store::{Command, Error, Lease, Owner, OwnerId, TaskQuery, TaskRow};
 
 pub(crate) use stopping::{cancel, cancel_all, hand_over};
 
@@ -146,6 +146,22 @@ pub(crate) async fn claim(engine: &Arc<Engine>, uid: &Uid, dead: Vec<OwnerId>) -
         Ok(true)
     };
     owned(engine, claimed).await.map_err(|error| Error::Failed(Box::new(error)))?
+}
+
+/// Claims these tasks, as far as nobody works on them, and takes them up. A log that makes no sense keeps no other from
+/// its work; the first failure of the store is told when all were tried.
+pub(crate) async fn claim_all(engine: &Arc<Engine>, rows: &[TaskRow], dead: &[OwnerId]) -> Result<(), Error> {
+    let mut failed = Ok(());
+    for row in rows {
+        match claim(engine, &row.summary.uid, dead.to_vec()).await {
+            Ok(_) => {}
+            Err(error @ (Error::Corrupt(_) | Error::NotFound)) => {
+                engine.note_about(&row.session, &row.summary, "adopt", &error.to_string());
+            }
+            Err(error @ (Error::Conflict | Error::Failed(_))) => failed = failed.and(Err(error)),
+        }
+    }
+    failed
 }
 
 /// Lets something run to its end, also if the caller no longer waits for it.

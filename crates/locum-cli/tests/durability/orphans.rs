@@ -1,8 +1,10 @@
 //! A process is killed in the middle of its task; other processes answer for it.
 
+use std::io::Write;
+
 use serde_json::{Value, json};
 
-use crate::home::{Home, kill_now, until};
+use crate::home::{Home, kill_now, subagent_lines, until};
 
 #[test]
 fn after_a_kill_status_wait_and_collect_answer_from_other_processes() {
@@ -49,4 +51,34 @@ fn after_a_kill_status_wait_and_collect_answer_from_other_processes() {
     assert_eq!(events, expected, "the lost call is announced again, nothing else is");
     let seqs: Vec<Value> = log.iter().map(|record| record["seq"].clone()).collect();
     assert_eq!(seqs, (1..=9).map(|seq| json!(seq)).collect::<Vec<_>>());
+}
+
+/// A task of the killed worker has a log that nobody can read, at its beginning or later.
+#[test]
+fn a_log_that_cannot_be_read_keeps_no_other_task_from_going_on() {
+    for seq in [1, 2] {
+        let home = Home::scripted(&json!({"plain": [{"text": "plain: {{task}}", "delay_ms": 300}]}));
+        home.agent("plain", "tools: []", "You are plain.");
+        let spawn = |task: &str| json!({"action": "spawn", "agent": "plain", "task": task});
+        home.json(&["status"]);
+        let observer = home.observer("main");
+        let mut call = home.start(&["call", "-", "--session", "main"]);
+        let lines = subagent_lines(&[spawn("x"), spawn("y"), spawn("z")]);
+        call.stdin.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
+        until("three tasks", || (observer.events() >= 6).then_some(()));
+        kill_now(call.id());
+        call.wait().unwrap();
+        let connection = rusqlite::Connection::open(home.own().join("data/locum.db")).unwrap();
+        let spoil = "UPDATE events SET event = '{\"event\":\"unheard\"}' WHERE seq = ?1 AND task = 1";
+        assert_eq!(connection.execute(spoil, [seq]).unwrap(), 1);
+
+        let (waited, _) = home.answer(&["wait", "t_02", "--timeout", "30"]);
+        assert_eq!(waited["tasks"][0]["status"], "completed", "{seq}: {waited}");
+        let answers =
+            home.calls("main", &[json!({"action": "collect", "task_id": "t_03"}), json!({"action": "status"})]);
+        assert_eq!(answers[0]["result"], "plain: z", "{seq}: {answers:?}");
+        assert_eq!(answers[1]["tasks"][0]["status"], "running", "{seq}: what is wrong with it can be looked at");
+        let (refused, code) = home.answer(&["cancel", "t_01"]);
+        assert_eq!((&refused["error"], code), (&json!("INTERNAL"), 1), "{seq}");
+    }
 }

@@ -9,7 +9,7 @@ use locum_core::task::Status;
 
 use super::{Desk, Stay};
 use crate::engine::store_refusal;
-use crate::store::{TaskQuery, TaskRow};
+use crate::store::{Error, TaskQuery, TaskRow};
 
 impl Desk {
     pub(super) async fn status(&self, request: request::Status) -> Result<Response, Refusal> {
@@ -83,9 +83,11 @@ impl Desk {
             if !elsewhere(row) || !row.owner.is_none_or(|owner| dead.contains(&owner)) {
                 continue;
             }
-            let missing = self.engine.missing_key(&row.summary.uid).await.map_err(|error| store_refusal(&error))?;
-            if let Some(key) = missing {
-                task.activity = Some(format!("waiting: {key} is not set here"));
+            match self.engine.missing_key(&row.summary.uid).await {
+                Ok(None) => {}
+                Ok(Some(key)) => task.activity = Some(format!("waiting: {key} is not set here")),
+                Err(Error::Corrupt(_)) => task.activity = Some("waiting: its log cannot be read".to_owned()),
+                Err(error) => return Err(store_refusal(&error)),
             }
         }
         Ok(())
