@@ -96,7 +96,8 @@ impl Desk {
 
     /// Carries out a call of one of the native tools, from its JSON input.
     pub async fn call(&self, tool: &str, input: Value) -> Result<Response, Refusal> {
-        let request = parse::tool_request(tool, input)?;
+        let request =
+            parse::tool_request(tool, input).map_err(|refusal| self.engine.hands.redactor.refusal(refusal))?;
         self.handle(Request::native(request)).await
     }
 

@@ -4,6 +4,7 @@
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use locum_core::protocol::Refusal;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -85,6 +86,12 @@ impl Redactor {
             }
             Some(_) | None => text,
         }
+    }
+
+    /// A refusal without secrets: it may repeat what it refuses.
+    pub(crate) fn refusal(&self, refusal: Refusal) -> Refusal {
+        let Refusal { code, message, hint } = refusal;
+        Refusal { code, message: self.text(message), hint: hint.map(|hint| self.text(hint)) }
     }
 
     /// A value without secrets anywhere in its JSON. What cannot be cleaned in place is not written at all.

@@ -109,7 +109,7 @@ fn spread(home: &Home, server: &ModelServer, flags: &[&str]) -> Vec<Value> {
         Answer::Call("think", json!({"thought": all})),
         Answer::Call("shared_context", json!({"action": "write", "key": "k", "value": all})),
         Answer::Call("read", json!({"path": "secret.env"})),
-        Answer::Call(Box::leak(KEY.to_owned().into_boxed_str()), json!({ KEY: KEY })),
+        Answer::Call(KEY, json!({ KEY: KEY })),
         Answer::Text(format!("It is {all}.")),
         Answer::error(401, "invalid_api_key", &format!("Incorrect API key provided: {all}")),
         Answer::Cut(format!("half of {all}")),
@@ -167,4 +167,17 @@ fn payloads_are_logged_only_when_asked_for_and_without_the_key() {
     check_files(&home.own(), Path::new(""));
     let logs = logs_of(&home);
     assert!(logs.contains("marzipan") && logs.contains("[redacted]"), "{logs}");
+}
+
+#[test]
+fn a_refusal_does_not_repeat_a_key() {
+    let server = ModelServer::start([]);
+    let home = home_at(&server);
+    for input in
+        [json!({"action": "spawn", KEY: 1}), json!({"action": KEY}), json!({"action": "collect", "task_id": KEY})]
+    {
+        let (answer, code) = home.answer(&["call", "subagent", &input.to_string()]);
+        assert_eq!(code, 1, "{answer}");
+        assert_eq!(found_in(answer.to_string().as_bytes()), [""; 0]);
+    }
 }
