@@ -124,6 +124,23 @@ fn a_client_that_leaves_leaves_its_tasks_to_a_worker() {
 }
 
 #[test]
+fn a_client_that_leaves_in_the_middle_of_a_wait_is_not_waited_for() {
+    let home = Home::scripted(&json!({"*": [{"error": {"kind": "hang"}}]}));
+    home.agent("plain", "tools: []", "You are plain.");
+    let mut client = Client::connect(&home);
+    client.call(&spawn("x"));
+    let wait = json!({"name": "subagent", "arguments": {"action": "wait", "timeout_ms": 45_000}});
+    client.send(&json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": wait}));
+    let begun = std::time::Instant::now();
+    drop(client.server.stdin.take());
+    assert!(client.server.wait().unwrap().success());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert_eq!(home.workers().len(), 1);
+    assert_eq!(home.json(&["cancel", "t_01", "--session", "x"])["receipt"]["confirmed"], true);
+    home.wait_for_no_worker();
+}
+
+#[test]
 fn an_agents_directory_that_was_named_relative_to_the_command_is_found_by_its_worker() {
     let mut home = Home::scripted(&json!({
         "lead": [
