@@ -19,13 +19,13 @@ fn hanging() -> Home {
     home
 }
 
-/// The only worker of a home, once it holds its task.
+/// The only worker of a home, once its task has begun.
 fn holder(home: &Home) -> u32 {
     let observer = home.observer("main");
-    until("a worker that holds its task", || {
-        let workers = home.workers();
-        observer.owners().into_iter().find(|pid| workers.contains(pid))
-    })
+    // Accepted, asked: from then on the worker only waits.
+    until("a worker that waits for its model", || (observer.first_seq() >= 2).then_some(()));
+    let workers = home.workers();
+    observer.owners().into_iter().find(|pid| workers.contains(pid)).unwrap()
 }
 
 fn check_receipt(answer: &Value, status: &str, processes: &[u32]) {
@@ -148,6 +148,22 @@ fn a_worker_that_does_not_listen_is_killed_and_its_task_ends() {
     let cancelled = home.json(&["cancel", "t_01"]);
     check_receipt(&cancelled, "cancelled", &[worker]);
     assert_eq!(home.workers(), [0_u32; 0]);
+}
+
+/// A worker that was stopped in the middle of a write has the store's lock; here somebody else has it in its stead.
+#[test]
+fn a_worker_that_keeps_everybody_from_writing_is_killed_too() {
+    let home = hanging();
+    home.json(&["spawn", "stuck", "x"]);
+    let worker = holder(&home);
+    kill(Pid::from_raw(worker.cast_signed()), Signal::SIGSTOP).unwrap();
+    let store = rusqlite::Connection::open(home.own().join("data/locum.db")).unwrap();
+    until("a turn at writing", || store.execute_batch("BEGIN IMMEDIATE").ok());
+    let cancel = home.start(&["cancel", "t_01", "--json"]);
+    home.wait_for_no_worker();
+    store.execute_batch("COMMIT").unwrap();
+    let output = cancel.wait_with_output().unwrap();
+    check_receipt(&serde_json::from_slice(&output.stdout).unwrap(), "cancelled", &[worker]);
 }
 
 #[test]

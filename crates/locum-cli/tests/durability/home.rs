@@ -112,7 +112,8 @@ impl Home {
     /// The JSON that a verb prints when it succeeds.
     pub(crate) fn json<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Value {
         let (value, code) = self.answer(arguments);
-        assert_eq!(code, 0, "{value}");
+        let arguments: Vec<_> = arguments.iter().map(AsRef::as_ref).collect();
+        assert_eq!(code, 0, "{arguments:?}: {value}");
         value
     }
 
@@ -130,10 +131,15 @@ impl Home {
 
     /// The processes that go on with tasks of this home after a command has ended.
     pub(crate) fn workers(&self) -> Vec<u32> {
+        self.processes(locum::launch::WORKER_ARGUMENT)
+    }
+
+    /// The processes with this argument that have a file of this home open.
+    fn processes(&self, argument: &str) -> Vec<u32> {
         let own = self.own().canonicalize().unwrap();
         let entries = fs::read_dir("/proc").unwrap().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(|pid| is_worker(*pid, &own)).collect()
+        pids.filter(|pid| has_argument(*pid, argument) && has_open(*pid, &own)).collect()
     }
 
     pub(crate) fn wait_for_no_worker(&self) {
@@ -144,17 +150,18 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         // A test that failed half-way must not leave processes behind.
-        for pid in self.workers() {
+        for pid in [self.workers(), self.processes(env!("CARGO_BIN_EXE_locum"))].concat() {
             kill_now(pid);
         }
     }
 }
 
-fn is_worker(pid: u32, own: &Path) -> bool {
-    let Ok(arguments) = fs::read(format!("/proc/{pid}/cmdline")) else { return false };
-    if !arguments.split(|byte| *byte == 0).any(|argument| argument == locum::launch::WORKER_ARGUMENT.as_bytes()) {
-        return false;
-    }
+fn has_argument(pid: u32, wanted: &str) -> bool {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    arguments.split(|byte| *byte == 0).any(|argument| argument == wanted.as_bytes())
+}
+
+fn has_open(pid: u32, own: &Path) -> bool {
     let Ok(handles) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     handles.flatten().any(|handle| fs::read_link(handle.path()).is_ok_and(|file| file.starts_with(own)))
 }
