@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use fastrand::Rng;
 use locum::store::{OwnerId, TaskRow};
 use locum::task::plan::HandOn;
 use locum::task::{Outcome, TaskEvent};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::home::{Home, kill_now, until, whole_lines};
@@ -30,6 +32,8 @@ pub(super) enum Point {
     Events(u64),
     /// So many microseconds after it was started, or found.
     Moment(u64),
+    /// In the moment of its so many-th answer: whatever was answered must be durable by then.
+    Answer(usize),
     /// As soon as a task is held by somebody who has held none before.
     Claimed,
 }
@@ -108,6 +112,11 @@ impl Campaign {
         if self.random.bool() { Point::Events(self.random.u64(..events_max)) } else { self.moment(60_000) }
     }
 
+    /// One of the first answers, or any other moment.
+    pub(super) fn point_or_answer(&mut self, answers_max: usize) -> Point {
+        if self.random.bool() { Point::Answer(self.random.usize(1..=answers_max)) } else { self.point(60) }
+    }
+
     pub(super) fn moment(&mut self, micros_max: u64) -> Point {
         Point::Moment(self.random.u64(..micros_max))
     }
@@ -125,13 +134,23 @@ impl Campaign {
 
     /// Kills a process and notes what it had answered until then.
     pub(super) fn kill(&mut self, mut victim: Child, point: Point) {
-        let pid = victim.id();
-        self.await_point(point, || victim.try_wait().unwrap().is_some());
-        self.kills += u32::from(victim.try_wait().unwrap().is_none());
-        kill_now(pid);
-        victim.wait().unwrap();
+        let (pid, mut stdout) = (victim.id(), victim.stdout.take().unwrap());
         let mut said = Vec::new();
-        victim.stdout.take().unwrap().read_to_end(&mut said).unwrap();
+        if let Point::Answer(answers) = point {
+            while said.iter().filter(|byte| **byte == b'\n').count() < answers {
+                let mut more = [0; 4096];
+                match stdout.read(&mut more).unwrap() {
+                    0 => break,
+                    bytes => said.extend(&more[..bytes]),
+                }
+            }
+        } else {
+            self.await_point(point, || victim.try_wait().unwrap().is_some());
+        }
+        kill_now(pid);
+        let ended = victim.wait().unwrap();
+        self.kills += u32::from(ended.signal() == Some(Signal::SIGKILL as i32));
+        stdout.read_to_end(&mut said).unwrap();
         for answer in whole_lines(&said) {
             self.note(&answer);
         }
@@ -158,6 +177,7 @@ impl Campaign {
                 true
             }
             Point::Events(more) => self.observer.events() >= events + more,
+            Point::Answer(_) => true,
             Point::Claimed => self.holders_now().any(|owner| !self.holders.contains(&owner)),
         };
         while !reached() && !is_gone() && begun.elapsed() < VICTIM_TIME {
@@ -176,11 +196,17 @@ impl Campaign {
     }
 
     fn note(&mut self, answer: &Value) {
+        assert_ne!(answer["error"], "INTERNAL", "seed {}: {answer}", self.seed);
         let uid = answer["uid"].as_str().map(str::to_owned);
         let one = answer["task_id"].as_str().map(|id| (id.to_owned(), uid));
         let several = answer["task_ids"].as_array().into_iter().flatten();
         let several = several.map(|id| (id.as_str().unwrap().to_owned(), None));
         self.answered.extend(one.into_iter().chain(several));
+    }
+
+    /// A campaign of which nobody lives long enough to answer, or nobody is killed, shows nothing.
+    pub(super) fn check_it_meant_something(&self, kills: u32) {
+        assert!(self.kills >= kills && !self.answered.is_empty(), "seed {}: {} kills", self.seed, self.kills);
     }
 
     /// Another process looks, and sees to what was left behind.
