@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join;
 use locum_core::admission::{Caller, Premises};
 use locum_core::agent::Roster;
 use locum_core::ids::{SessionKey, Timestamp, Uid};
@@ -100,13 +101,10 @@ impl Engine {
     /// The plan and the outcome of a task that has ended.
     pub(crate) async fn finished(&self, row: &TaskRow) -> Result<(Box<Plan>, Outcome), Refusal> {
         let store = &self.hands.store;
-        let read = async {
-            let first = store.records(&row.summary.uid, 0, 1).await?.pop();
-            let last = store.records(&row.summary.uid, row.summary.seq.saturating_sub(1), 1).await?.pop();
-            Ok::<_, Error>((first, last))
-        };
-        let (first, last) = read.await.map_err(|error| store_refusal(&error))?;
-        match (first.map(|record| record.event), last.map(|record| record.event)) {
+        let (uid, before_last) = (&row.summary.uid, row.summary.seq.saturating_sub(1));
+        let both = try_join(store.records(uid, 0, 1), store.records(uid, before_last, 1));
+        let (mut first, mut last) = both.await.map_err(|error| store_refusal(&error))?;
+        match (first.pop().map(|record| record.event), last.pop().map(|record| record.event)) {
             (Some(TaskEvent::Accepted { plan, .. }), Some(TaskEvent::Ended { outcome })) => Ok((plan, outcome)),
             _ => Err(Refusal::internal(format!("the log of task {} is not whole", row.summary.task_id))),
         }

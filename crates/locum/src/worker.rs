@@ -1,6 +1,7 @@
 //! The tasks that this process works on: claimed, driven, stopped and given back here. Everything that is started is
 //! kept and ended here too.
 
+mod minding;
 mod stopping;
 
 use std::collections::hash_map::Entry;
@@ -22,10 +23,11 @@ use crate::desk::Desk;
 use crate::driver::{Driver, Finish, StopSignals};
 use crate::engine::Engine;
 use crate::journal::{Journal, JournalError};
-use crate::process;
 use crate::progress::News;
-use crate::store::{Command, Error, Lease, Owner, OwnerId, TaskQuery, TaskRow};
+use crate::store::{Error, Lease, Owner, OwnerId, TaskQuery, TaskRow};
 
+pub(crate) use minding::be_known;
+use minding::{obey, watch};
 pub(crate) use stopping::{cancel, cancel_all, hand_over};
 
 /// Records read at once when a task is replayed: the whole log, which the turn and output limits bound.
@@ -45,6 +47,8 @@ pub(crate) struct Worker {
     left: Mutex<BTreeSet<Uid>>,
     tracker: TaskTracker,
     started: std::sync::Once,
+    /// When this process last showed that it lives. Nothing awaits under this lock.
+    shown: Mutex<Option<Instant>>,
 }
 
 /// A task that this process holds.
@@ -68,7 +72,14 @@ enum HeldState {
 impl Worker {
     pub(crate) fn new(owner: Owner) -> Self {
         let started = std::sync::Once::new();
-        Self { owner, held: Mutex::default(), left: Mutex::default(), tracker: TaskTracker::new(), started }
+        Self {
+            owner,
+            held: Mutex::default(),
+            left: Mutex::default(),
+            tracker: TaskTracker::new(),
+            started,
+            shown: Mutex::default(),
+        }
     }
 
     fn left(&self) -> MutexGuard<'_, BTreeSet<Uid>> {
@@ -132,7 +143,7 @@ pub(crate) async fn claim(engine: &Arc<Engine>, uid: &Uid, dead: Vec<OwnerId>) -
             return Ok(true);
         }
         // Who holds a task must be known before it holds it: an owner that nobody knows can never be found dead.
-        own.hands.store.beat(&own.worker.owner, own.hands.clock.now()).await?;
+        be_known(&own).await?;
         let Some(lease) = own.hands.store.claim(&uid, own.worker.owner.id, dead).await? else { return Ok(false) };
         match load(&own, &uid).await {
             Ok(task) => take_up(&own, lease, task),
@@ -346,60 +357,5 @@ async fn look_again(engine: &Arc<Engine>, uids: Vec<Uid>) {
                 }
             }
         }
-    }
-}
-
-/// Starts, once, what minds the store for this process: commands to its tasks, releases by others, signs of life.
-fn watch(engine: &Arc<Engine>) {
-    let weak = Arc::downgrade(engine);
-    let mut changes = engine.hands.store.changes();
-    engine.worker.started.call_once(|| {
-        // It holds the engine only for a moment at a time, and ends with it.
-        tokio::spawn(async move {
-            let beat = Duration::from_millis(process::BEAT_MS);
-            let mut next_beat = Instant::now() + beat;
-            loop {
-                let changed = tokio::time::timeout_at(next_beat, changes.changed()).await;
-                let Some(engine) = weak.upgrade() else { return };
-                if matches!(changed, Ok(Err(_))) || engine.closed.is_cancelled() {
-                    return;
-                }
-                // A store that changes all the time must not keep this process from showing itself.
-                let is_due = Instant::now() >= next_beat;
-                if is_due {
-                    next_beat = Instant::now() + beat;
-                }
-                mind(&engine, is_due).await;
-            }
-        });
-    });
-}
-
-/// Carries out what was said to the tasks of this process.
-async fn obey(engine: &Arc<Engine>) {
-    let Ok(commands) = engine.hands.store.drain(engine.worker.owner.id).await else { return };
-    for (uid, command) in commands {
-        match command {
-            Command::Cancel => cancel(engine, &uid).await,
-        }
-    }
-}
-
-async fn mind(engine: &Arc<Engine>, beat: bool) {
-    let worker = &engine.worker;
-    if worker.held_count() == 0 {
-        return;
-    }
-    if beat {
-        // A missed sign of life is made up for by the next one.
-        engine.hands.store.beat(&worker.owner, engine.hands.clock.now()).await.ok();
-    }
-    obey(engine).await;
-    let parked: Vec<Uid> = {
-        let held = worker.held();
-        held.iter().filter(|(_, held)| held.state == HeldState::Parked).map(|(uid, _)| uid.clone()).collect()
-    };
-    if !parked.is_empty() {
-        look_again(engine, parked).await;
     }
 }

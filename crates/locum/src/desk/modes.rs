@@ -1,16 +1,14 @@
 //! The foreground forms: start, wait, collect. They are data for the same path as `spawn`.
 
-use std::collections::BTreeMap;
-
 use locum_core::admission::Order;
-use locum_core::protocol::request::{CallerKind, Many, Run, WaitMode};
+use locum_core::protocol::request::{CallerKind, Many, Run};
 use locum_core::protocol::response::{Chain, Collected, Parallel, ParallelResult, RefusedEntry, TaskIds};
 use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
 use locum_core::task::{Reason, Status};
 
 use super::Desk;
 use super::spawn::{Started, Together};
-use crate::store::{TaskQuery, TaskRow};
+use crate::store::TaskRow;
 
 /// How many of a person's `parallel` run at once when nothing else is said.
 const PERSON_CONCURRENCY: u32 = 4;
@@ -111,17 +109,6 @@ impl Desk {
             CallerKind::Model => self.engine.rules.limits.max_running,
             CallerKind::Person => face.concurrency.unwrap_or(PERSON_CONCURRENCY).max(1),
         }
-    }
-
-    /// The same tasks once all of them have ended, in the same order. Under one idempotency key a task may be there
-    /// more than once.
-    async fn ended(&self, rows: Vec<TaskRow>) -> Result<Vec<TaskRow>, Refusal> {
-        self.until_ended(&rows, WaitMode::All).await?;
-        let uids: Vec<_> = rows.iter().map(|row| row.summary.uid.clone()).collect();
-        let ended = self.engine.rows(TaskQuery::Uids(uids)).await?;
-        let ended: BTreeMap<_, _> = ended.into_iter().map(|row| (row.summary.uid.clone(), row)).collect();
-        let now = |row: &TaskRow| ended.get(&row.summary.uid).cloned();
-        rows.iter().map(|row| now(row).ok_or_else(|| Refusal::internal("a task is missing"))).collect()
     }
 }
 

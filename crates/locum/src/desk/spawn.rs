@@ -110,8 +110,7 @@ impl Desk {
             Ok((accepted.collect(), verdicts))
         };
         if self.engine.executor == Executor::InProcess {
-            let beat = self.engine.hands.store.beat(&self.engine.worker.owner, now).await;
-            beat.map_err(|error| store_refusal(&error))?;
+            worker::be_known(&self.engine).await.map_err(|error| store_refusal(&error))?;
         }
         let (decided, verdicts) = self.engine.decide(&self.session, lookup, decision).await?;
         let warning = self.put_to_work(&decided.accepted, &verdicts).await?;

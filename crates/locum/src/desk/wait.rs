@@ -46,13 +46,13 @@ impl Desk {
             return Ok(());
         }
         match mode {
-            WaitMode::All => try_join_all(waits).await.map(|_| ()),
-            WaitMode::Any => select_all(waits.into_iter().map(Box::pin)).await.0,
+            WaitMode::All => try_join_all(waits).await.map(drop),
+            WaitMode::Any => select_all(waits.into_iter().map(Box::pin)).await.0.map(drop),
         }
     }
 
     /// A task of this process announces its end; one of another is looked at whenever the store changes.
-    async fn until_one_ended(&self, row: &TaskRow) -> Result<(), Refusal> {
+    async fn until_one_ended(&self, row: &TaskRow) -> Result<TaskRow, Refusal> {
         let uid = &row.summary.uid;
         let mut changes = self.engine.hands.store.changes();
         loop {
@@ -61,10 +61,19 @@ impl Desk {
             }
             changes.borrow_and_update();
             let row = self.engine.rows(TaskQuery::Uids(vec![uid.clone()])).await?.pop();
-            if row.is_none_or(|row| !is_open(&row)) {
-                return Ok(());
+            let row = row.ok_or_else(|| Refusal::internal("the task is missing"))?;
+            if !is_open(&row) {
+                return Ok(row);
             }
             changes.changed().await.map_err(|_| Refusal::internal("the store was closed"))?;
         }
+    }
+
+    /// The same tasks once all of them have ended, one for one and in the same order.
+    pub(super) async fn ended(&self, rows: Vec<TaskRow>) -> Result<Vec<TaskRow>, Refusal> {
+        let ended = rows
+            .into_iter()
+            .map(|row| async move { if is_open(&row) { self.until_one_ended(&row).await } else { Ok(row) } });
+        try_join_all(ended).await
     }
 }

@@ -102,7 +102,11 @@ impl Logs for SqliteStore {
         Box::pin(async move {
             let Some(append) = append? else { return Ok(Appended::default()) };
             let notice = Notice::when(append.ends());
-            self.writer.write(move |connection| Ok((append.write(connection)?, notice))).await
+            if append.ends() {
+                // What it releases is written after it, and must be undone without the others.
+                return self.writer.write(move |connection| Ok((append.write(connection)?, notice))).await;
+            }
+            self.writer.write_checked(move |connection| Ok((append.write(connection)?, notice))).await
         })
     }
 

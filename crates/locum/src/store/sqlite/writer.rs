@@ -60,9 +60,26 @@ impl Writer {
         &self,
         work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
     ) -> Result<T, Error> {
+        self.post(work, Undoing::Alone).await
+    }
+
+    /// The same for work that refuses, if it does, before it has written anything. It is spared a savepoint of its
+    /// own; the price is that a failure of the database in it undoes everything that is committed with it.
+    pub(super) async fn write_checked<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.post(work, Undoing::Together).await
+    }
+
+    async fn post<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
+        undoing: Undoing,
+    ) -> Result<T, Error> {
         let permit = Arc::clone(&self.room).acquire_owned().await.map_err(|_| gone())?;
         let (answer, answered) = oneshot::channel();
-        let job = Posted { work: Some(work), done: Err(gone()), answer, permit };
+        let job = Posted { work: Some(work), done: Err(gone()), answer, permit, undoing };
         let messages = self.messages.as_ref().ok_or_else(gone)?;
         messages.send(Message::Job(Box::new(job))).map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
@@ -95,6 +112,9 @@ fn gone() -> Error {
 
 /// Something to be written, and whoever waits for it.
 trait Job: Send {
+    /// How what it has written is undone.
+    fn undoing(&self) -> Undoing;
+
     /// Does the work inside a transaction. Whatever an `Err` has written must be undone.
     fn run(&mut self, connection: &Connection) -> Result<Notice, Undo>;
 
@@ -116,6 +136,16 @@ struct Posted<T, W> {
     answer: oneshot::Sender<Result<T, Error>>,
     /// The room that the job takes up until it is answered.
     permit: OwnedSemaphorePermit,
+    undoing: Undoing,
+}
+
+/// How what a job has written is undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Undoing {
+    /// By itself.
+    Alone,
+    /// With everything that is committed with it.
+    Together,
 }
 
 impl<T, W> Job for Posted<T, W>
@@ -123,6 +153,10 @@ where
     T: Send,
     W: FnOnce(&Connection) -> Result<(T, Notice), Error> + Send,
 {
+    fn undoing(&self) -> Undoing {
+        self.undoing
+    }
+
     fn run(&mut self, connection: &Connection) -> Result<Notice, Undo> {
         let Some(work) = self.work.take() else { return Err(Undo { cause: None }) };
         // A decision that panics must not end the thread, and what was written before it is undone.
@@ -218,16 +252,24 @@ impl WriterLoop {
         run("BEGIN IMMEDIATE")?;
         let mut notice = Notice::None;
         for job in jobs {
-            run("SAVEPOINT job")?;
+            let alone = job.undoing() == Undoing::Alone;
+            if alone {
+                run("SAVEPOINT job")?;
+            }
             match job.run(&self.connection) {
                 Ok(Notice::None) => {}
                 Ok(Notice::Changed) => notice = Notice::Changed,
                 // Fails if SQLite has undone the whole transaction, as it may when the disk is full or broken.
-                Err(Undo { cause }) => {
+                Err(Undo { cause }) if alone => {
                     run("ROLLBACK TO job").map_err(|failure| cause.unwrap_or(failure))?;
                 }
+                Err(Undo { cause: Some(cause) }) => return Err(cause),
+                // It refused before it wrote anything.
+                Err(Undo { cause: None }) => {}
             }
-            run("RELEASE job")?;
+            if alone {
+                run("RELEASE job")?;
+            }
         }
         run("COMMIT")?;
         self.commits.fetch_add(1, Ordering::Relaxed);
