@@ -124,16 +124,16 @@ fn long_task(options: &Options, server: &Server, report: &mut Report) -> anyhow:
 
 /// 20 turns, each with a tool result of 100 kB.
 fn large_results(options: &Options, server: &Server, report: &mut Report) -> anyhow::Result<()> {
-    let shape = Shape { turns: 20, latency_ms: 0, chunks: 1, tool_bytes: 40_000 };
+    let shape = Shape { turns: 20, latency_ms: 0, chunks: 1, tool_bytes: 100_000 };
     let mut floor_cpu = 0.0;
     for who in Who::ALL {
         let cpu = median(options, server, who, 4, shape)?.cpu_us / 80.0;
-        report.add(&format!("large/20 turns with 40 kB results/{}/cpu per turn", who.as_str()), cpu, "µs", None);
+        report.add(&format!("large/20 turns with 100 kB results/{}/cpu per turn", who.as_str()), cpu, "µs", None);
         if who == Who::Floor {
             floor_cpu = cpu;
         } else {
             report.add(
-                &format!("large/20 turns with 40 kB results/{}/cpu to floor", who.as_str()),
+                &format!("large/20 turns with 100 kB results/{}/cpu to floor", who.as_str()),
                 cpu / floor_cpu,
                 "×",
                 None,

@@ -16,6 +16,8 @@ Usage: cargo xtask <command>
 Commands:
   ci [--full]  run every check in order, stopping at the first failure;
                --full adds the steps that need more than the Rust toolchain
+  bench [--quick] [--json FILE] [--compare OLD.json]
+               measure what locum costs, as ratios to a floor in the same run
   tidy         check the rules of the project over all files and the dependency graph
   help         print this text
 ";
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         ["ci"] => in_root(|root| ci::run(root, ci::Scope::Standard)),
         ["ci", "--full"] => in_root(|root| ci::run(root, ci::Scope::Full)),
+        ["bench", options @ ..] => in_root(|root| bench(root, options)),
         ["tidy"] => in_root(tidy::run),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
@@ -43,6 +46,20 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Builds the binary and the bench with optimisation, and runs the bench.
+fn bench(root: &Path, options: &[&str]) -> Result<()> {
+    for arguments in [&["build", "--release"][..], &["run", "--release", "--package", "locum-bench", "--"]] {
+        let mut command = cargo_command(root);
+        command.args(["--quiet"]).args(arguments);
+        if arguments.first() == Some(&"run") {
+            command.args(options);
+        }
+        let status = command.status().context("cargo cannot be started")?;
+        anyhow::ensure!(status.success(), "`cargo {}` failed", arguments.join(" "));
+    }
+    Ok(())
 }
 
 /// Runs a command with the root of the workspace, wherever `cargo xtask` was typed.

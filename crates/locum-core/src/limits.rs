@@ -54,8 +54,12 @@ pub const WAIT_MS_DEFAULT: u64 = 30_000;
 /// The longest wait: below the 60 s after which most callers of tools give up.
 pub const WAIT_MS_MAX: u64 = 45_000;
 
-/// Bytes of one tool's output that reach the model; the tool says what it left out.
+/// Bytes that one of locum's own tools returns; it says what it left out.
 pub const TOOL_OUTPUT_BYTES_MAX: usize = 50_000;
+
+/// Bytes of any tool's output that reach the model: an application's tool may know better than ours what is worth
+/// reading, but not everything.
+pub const TOOL_RESULT_BYTES_MAX: usize = 256 * 1024;
 
 /// Tool calls that one reply may make; more are answered with an error instead of being run.
 pub const TOOL_CALLS_PER_REPLY_MAX: usize = 64;

@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("locum-models", &["locum-core"]),
     ("locum", &["locum-core", "locum-models"]),
     ("locum-cli", &["locum"]),
+    ("locum-bench", &["locum"]),
     ("xtask", &[]),
 ];
 

@@ -82,7 +82,7 @@ async fn run_one(
 
 /// Whatever a tool returns, no more than this reaches the model.
 fn bounded(mut output: ToolOutput) -> ToolOutput {
-    let most = limits::TOOL_OUTPUT_BYTES_MAX;
+    let most = limits::TOOL_RESULT_BYTES_MAX;
     if output.text.len() > most {
         let end = (0..=most).rev().find(|end| output.text.is_char_boundary(*end)).unwrap_or(0);
         let left = output.text.len() - end;

@@ -20,7 +20,8 @@ fn desk_with(tool: Arc<dyn Tool>) -> (Desk, Witness) {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_tool_answers_or_how_it_fails_is_read_by_the_model() {
-    let long = format!("{}é", "x".repeat(49_999));
+    let most = locum::limits::TOOL_RESULT_BYTES_MAX;
+    let long = format!("{}é", "x".repeat(most - 1));
     let cases: [(Arc<dyn Tool>, String); 4] = [
         (
             tool("plain", Repeat::Safe, |input, _| async move { Ok(ToolOutput::ok(format!("got {input}"))) }),
@@ -33,7 +34,7 @@ async fn what_a_tool_answers_or_how_it_fails_is_read_by_the_model() {
         (tool("breaks", Repeat::Unsafe, |_, _| async { panic!("a bug in a tool") }), broke("breaks")),
         (
             tool("long", Repeat::Safe, move |_, _| std::future::ready(Ok(ToolOutput::ok(long.clone())))),
-            format!("{}\n[2 more bytes not shown]", "x".repeat(49_999)),
+            format!("{}\n[2 more bytes not shown]", "x".repeat(most - 1)),
         ),
     ];
     for (tool, expected) in cases {
