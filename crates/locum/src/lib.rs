@@ -42,14 +42,14 @@ pub mod setup;
 
 pub mod clock;
 pub mod operation_log;
-pub mod pool;
-pub mod process;
 pub mod redact;
 
 mod driver;
 mod engine;
 mod hands;
 mod journal;
+mod pool;
+mod process;
 mod prompt;
 mod worker;
 

@@ -21,27 +21,27 @@ pub struct OperationLog {
 
 /// One line of the log.
 #[derive(Debug, Clone, Serialize)]
-pub struct Operation<'a> {
+pub(crate) struct Operation<'a> {
     /// When.
-    pub timestamp: Timestamp,
+    pub(crate) timestamp: Timestamp,
     /// In which session.
-    pub session: &'a str,
+    pub(crate) session: &'a str,
     /// The task, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
+    pub(crate) task: Option<String>,
     /// The agent, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<&'a str>,
+    pub(crate) agent: Option<&'a str>,
     /// What was done: an action of a tool, or a tool call of a task.
-    pub action: &'a str,
+    pub(crate) action: &'a str,
     /// How it went.
-    pub status: &'a str,
+    pub(crate) status: &'a str,
     /// Turns of the task so far.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub turns: Option<u32>,
+    pub(crate) turns: Option<u32>,
     /// What was asked and answered; only where the user said so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub payload: Option<serde_json::Value>,
+    pub(crate) payload: Option<serde_json::Value>,
 }
 
 impl OperationLog {
@@ -55,17 +55,17 @@ impl OperationLog {
     }
 
     /// Whether payloads are wanted; they are not even made otherwise.
-    pub fn wants_payloads(&self) -> bool {
+    pub(crate) fn wants_payloads(&self) -> bool {
         self.payloads
     }
 
     /// Whether anything is logged at all.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.file.is_some()
     }
 
     /// Writes one line. A log that cannot be written never stops the work that it describes.
-    pub fn write(&self, operation: &Operation<'_>) {
+    pub(crate) fn write(&self, operation: &Operation<'_>) {
         let Some(file) = &self.file else { return };
         let Ok(line) = serde_json::to_string(operation) else { return };
         let line = self.redactor.text(line) + "\n";

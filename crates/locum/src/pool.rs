@@ -6,7 +6,7 @@ use tokio::sync::Semaphore;
 
 /// A bounded place for blocking work.
 #[derive(Debug)]
-pub struct Pool {
+pub(crate) struct Pool {
     places: Arc<Semaphore>,
 }
 
@@ -21,7 +21,10 @@ impl Default for Pool {
 impl Pool {
     /// Runs blocking work when a place is free. Dropping the future does not end work that has begun: it must look at
     /// its own stop token. A panic in the work is an error.
-    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, PoolError> {
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, PoolError> {
         let place =
             Arc::clone(&self.places).acquire_owned().await.map_err(|_| PoolError("the pool is closed".to_owned()))?;
         let joined = tokio::task::spawn_blocking(move || {
@@ -36,4 +39,4 @@ impl Pool {
 /// Blocking work that did not end well.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct PoolError(pub String);
+pub(crate) struct PoolError(String);

@@ -18,7 +18,7 @@ const UNKNOWN: &str = "unknown";
 
 /// Whether a process that holds tasks lives for them alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
+pub(crate) enum Life {
     /// It serves a door.
     Door,
     /// It ends with its tasks.
@@ -45,7 +45,7 @@ pub(crate) fn is_dead(row: &OwnerRow, now: Timestamp) -> bool {
 
 /// Whether the process with this id is still the one that started then. A zombie has ended.
 #[cfg(target_os = "linux")]
-pub fn is_running(pid: u32, started: &str) -> bool {
+pub(crate) fn is_running(pid: u32, started: &str) -> bool {
     let Some((state, start)) = stat(pid) else { return false };
     state != "Z" && state != "X" && (start == started || started == UNKNOWN)
 }
@@ -85,7 +85,7 @@ fn boot_id() -> String {
 
 /// Without the kernel's start times, a living process id is taken at its word.
 #[cfg(not(target_os = "linux"))]
-pub fn is_running(pid: u32, _started: &str) -> bool {
+pub(crate) fn is_running(pid: u32, _started: &str) -> bool {
     i32::try_from(pid).is_ok_and(|pid| nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None).is_ok())
 }
 

@@ -4,8 +4,9 @@
 //! where it came from.
 
 pub mod environment;
-pub mod places;
-pub mod table;
+
+mod places;
+pub(crate) mod table;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

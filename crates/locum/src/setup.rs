@@ -33,7 +33,7 @@ pub struct Setup {
     /// Who works on accepted tasks.
     pub executor: Executor,
     /// Whether this process lives for its tasks alone.
-    pub life: Life,
+    pub(crate) life: Life,
 }
 
 /// Which session a door works in.

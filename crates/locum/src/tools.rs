@@ -67,7 +67,7 @@ pub struct ToolScope {
     /// Set when the call is no longer wanted.
     pub stop: CancellationToken,
     /// Where blocking work runs.
-    pub pool: Arc<Pool>,
+    pub(crate) pool: Arc<Pool>,
     /// The desk of the calling task's session, for the tools that are requests themselves.
     pub desk: crate::desk::Desk,
 }

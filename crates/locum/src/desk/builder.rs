@@ -26,17 +26,33 @@ use crate::store::memory::MemoryStore;
 use crate::tools::Tool;
 use crate::worker::Worker;
 
-/// Builds an engine. Everything has a default: a store in memory, no agents, no tools, the offline model.
+/// Builds an engine and the first [`Desk`] of it.
+///
+/// Everything has a default, and the order of the calls does not matter. Without any of them there is a store in
+/// memory, the session `main`, the working directory as the project, the built-in offline model, and neither agents
+/// nor tools: nothing reads the environment, a file or the network behind the application's back. What a program
+/// wants from these it says here, or leaves it to [`setup`](crate::setup), which does what the `locum` program does.
+///
+/// | what | with | default |
+/// |---|---|---|
+/// | who can be asked | [`agent`](Self::agent), [`bundled_agents`](Self::bundled_agents) | nobody |
+/// | what they can do | [`tool`](Self::tool), [`standard_tools`](Self::standard_tools) | nothing but talk |
+/// | who answers | [`model`](Self::model), [`access`](Self::access), [`session_model`](Self::session_model) | the offline model |
+/// | where tasks are kept | [`store`](Self::store) | in memory |
+/// | where they belong | [`root`](Self::root), [`session`](Self::session) | the working directory, `main` |
+/// | how much is allowed | [`limits`](Self::limits), [`patience`](Self::patience), [`enabled`](Self::enabled) | see [`Limits`], [`Patience`] |
+/// | what is kept secret | [`redact`](Self::redact) | nothing is known to be |
+/// | what is logged | [`log`](Self::log) | nothing |
+/// | who goes on after the end | [`launcher`](Self::launcher), [`executor`](Self::executor) | whoever opens the store next |
 ///
 /// ```
 /// use locum::{AgentName, AgentSpec, Desk};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let runtime = tokio::runtime::Runtime::new()?;
-/// let _entered = runtime.enter();
 /// let helper = AgentSpec::new(AgentName::parse("helper")?, "Helps with anything", "You help.");
-/// let desk = Desk::builder().agent(helper).build()?;
-/// assert_eq!(desk.session().id.as_str(), "main");
+/// let desk = Desk::builder().agent(helper).session("docs").build()?;
+/// assert_eq!(desk.session().id.as_str(), "docs");
+/// assert_eq!(desk.session_model().0, "offline");
 /// # Ok(())
 /// # }
 /// ```
@@ -44,7 +60,8 @@ pub struct DeskBuilder {
     store: Option<Arc<dyn Store>>,
     tools: Vec<Arc<dyn Tool>>,
     roster: Roster,
-    models: Registry,
+    access: Access,
+    models: Vec<(String, Arc<dyn Model>)>,
     model: Option<(String, String)>,
     session: String,
     root: Option<PathBuf>,
@@ -65,7 +82,8 @@ impl Default for DeskBuilder {
             store: None,
             tools: Vec::new(),
             roster: Roster::default(),
-            models: Registry::new(Access::default()),
+            access: Access::default(),
+            models: Vec::new(),
             model: None,
             session: "main".to_owned(),
             root: None,
@@ -103,6 +121,9 @@ pub enum BuildError {
 
 impl DeskBuilder {
     /// Where tasks are kept; in memory if this is left out.
+    ///
+    /// A [`SqliteStore`](crate::store::sqlite::SqliteStore) keeps them over restarts and shares them with other
+    /// processes. See [`store`](crate::store) for one of your own.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
@@ -110,6 +131,8 @@ impl DeskBuilder {
     }
 
     /// A tool that agents may be given. A later one replaces an earlier one of the same name.
+    ///
+    /// Being here does not grant it to anybody: an agent names the tools that it may use. See [`Tool`] for an example.
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
@@ -123,43 +146,66 @@ impl DeskBuilder {
         self
     }
 
-    /// An agent. A later one replaces an earlier one of the same name.
+    /// An agent that can be asked. A later one replaces an earlier one of the same name.
+    ///
+    /// [`AgentSpec::new`] makes one without tools; set the fields that differ. [`agents`](crate::agents) reads them
+    /// from Markdown files.
     #[must_use]
     pub fn agent(mut self, agent: AgentSpec) -> Self {
         self.roster.insert(agent);
         self
     }
 
-    /// The agents that come with locum.
+    /// The agents that come with locum, such as `explore` and `reviewer`. They use the standard tools.
     #[must_use]
     pub fn bundled_agents(self) -> Self {
         crate::agents::bundled().into_iter().fold(self, Self::agent)
     }
 
     /// A model of the application's own, known by this name. The first one is the session's model unless
-    /// [`DeskBuilder::session_model`] names another.
+    /// [`DeskBuilder::session_model`] names another. See [`Model`] for an example.
     #[must_use]
     pub fn model(mut self, name: &str, model: Arc<dyn Model>) -> Self {
-        self.models.register(name, model);
+        self.models.push((name.to_owned(), model));
         self.model.get_or_insert_with(|| (name.to_owned(), "registered by the application".to_owned()));
         self
     }
 
-    /// The session's model by name, and why it is that.
+    /// The session's model by name, such as `openai:gpt-5.4-mini`, `offline` or one that [`DeskBuilder::model`] made
+    /// known, and why it is that one: the reason is shown to whoever wonders who answered.
     #[must_use]
     pub fn session_model(mut self, name: &str, why: &str) -> Self {
         self.model = Some((name.to_owned(), why.to_owned()));
         self
     }
 
-    /// The keys and addresses of model providers. Call it before [`DeskBuilder::model`].
+    /// The keys and addresses of model providers; none if this is left out. Nothing is dialled before a task needs
+    /// it. Hand the same keys to [`DeskBuilder::redact`], so that they are never stored or shown.
+    ///
+    /// ```
+    /// use locum::Desk;
+    /// use locum::models::Access;
+    /// use locum::redact::Redactor;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let key = "sk-an-example-key";
+    /// let access = Access { openai_key: Some(key.into()), ..Access::default() };
+    /// let desk = Desk::builder()
+    ///     .access(access)
+    ///     .session_model("openai:gpt-5.4-mini", "the application's choice")
+    ///     .redact(Redactor::new([key]))
+    ///     .build()?;
+    /// assert_eq!(desk.session_model().0, "openai:gpt-5.4-mini");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn access(mut self, access: Access) -> Self {
-        self.models = Registry::new(access);
+        self.access = access;
         self
     }
 
-    /// The session's name; `main` if this is left out.
+    /// The session's name; `main` if this is left out. Task ids, defined agents, shared context and limits are its own.
     #[must_use]
     pub fn session(mut self, id: &str) -> Self {
         id.clone_into(&mut self.session);
@@ -174,28 +220,29 @@ impl DeskBuilder {
         self
     }
 
-    /// The limits in force.
+    /// How many tasks may run and be started, how deep delegation may go, and how many turns an agent may have.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How long a task may be silent.
+    /// How long a task may be silent before it counts as stalled and is ended.
     #[must_use]
     pub fn patience(mut self, patience: Patience) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Switches delegation on or off.
+    /// Switches delegation on or off. Off, every request that would start a task is refused with
+    /// [`SubagentsDisabled`](crate::Code::SubagentsDisabled).
     #[must_use]
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
         self
     }
 
-    /// The time of day.
+    /// The time of day, for tests that must know it. Waiting uses tokio's clock, which tests can pause.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -209,21 +256,22 @@ impl DeskBuilder {
         self
     }
 
-    /// What must never be stored or shown.
+    /// What must never be stored or shown: it is taken out of requests, logs, results and progress.
     #[must_use]
     pub fn redact(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
         self
     }
 
-    /// How processes that go on with unfinished tasks are started.
+    /// How processes that go on with unfinished tasks are started; see [`launch`](crate::launch). Without one,
+    /// unfinished tasks wait in the store for the next process that opens it.
     #[must_use]
     pub fn launcher(mut self, launcher: Launcher) -> Self {
         self.launcher = Some(launcher);
         self
     }
 
-    /// Who works on accepted tasks; this process if it is left out.
+    /// Who works on accepted tasks; this process if it is left out. [`Executor::Detached`] needs a launcher.
     #[must_use]
     pub fn executor(mut self, executor: Executor) -> Self {
         self.executor = executor;
@@ -232,22 +280,31 @@ impl DeskBuilder {
 
     /// Whether this process lives for its tasks alone.
     #[must_use]
-    pub fn life(mut self, life: Life) -> Self {
+    pub(crate) fn life(mut self, life: Life) -> Self {
         self.life = life;
         self
     }
 
     /// Builds the engine and the first desk of it.
+    ///
+    /// # Errors
+    ///
+    /// The session's name is not one, the session's model is not known or cannot be used, or an agent's name holds a
+    /// secret. A mistake is told here, not by the first task.
     pub fn build(self) -> Result<Desk, BuildError> {
         let root = self.root.unwrap_or_else(|| PathBuf::from("."));
         let root = root.canonicalize().unwrap_or(root).to_string_lossy().into_owned();
         let session = SessionKey { project: root.clone(), id: SessionId::parse(&self.session)? };
-        let catalogue = catalogue(&self.models, self.model)?;
+        let mut models = Registry::new(self.access);
+        for (name, model) in self.models {
+            models.register(&name, model);
+        }
+        let catalogue = catalogue(&models, self.model)?;
         let roster = cleaned(&self.roster, &self.redactor)?;
         let engine = Engine {
             hands: Hands {
                 store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
-                models: self.models,
+                models,
                 tools: Toolbox::new(self.tools),
                 clock: self.clock,
                 pool: Arc::new(Pool::default()),

@@ -2,18 +2,18 @@
 
 /// One setting.
 #[derive(Debug, Clone, Copy)]
-pub struct Key {
+pub(crate) struct Key {
     /// Its name in files, with dots for tables.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its environment variable.
-    pub variable: &'static str,
+    pub(crate) variable: &'static str,
     /// What it may be.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
 }
 
 /// What a setting may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Any text.
     Text,
     /// True or false.
@@ -35,7 +35,7 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub const KEYS: [Key; 11] = [
+pub(crate) const KEYS: [Key; 11] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     number("limits.max_running", "LOCUM_MAX_RUNNING", 1, 100_000),
     number("limits.max_spawns", "LOCUM_MAX_SPAWNS", 0, 1_000_000),

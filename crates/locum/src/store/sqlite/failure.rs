@@ -48,8 +48,24 @@ impl From<Failure> for Error {
     }
 }
 
-impl From<rusqlite::Error> for Error {
+/// Why a row could not be read. It is a type of its own so that no public error can be made from one of SQLite's.
+#[derive(Debug)]
+pub(super) struct Unreadable(Error);
+
+impl From<rusqlite::Error> for Unreadable {
     fn from(error: rusqlite::Error) -> Self {
-        Failure::new(error).into()
+        Self(Failure::new(error).into())
+    }
+}
+
+impl From<Error> for Unreadable {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl From<Unreadable> for Error {
+    fn from(Unreadable(error): Unreadable) -> Self {
+        error
     }
 }

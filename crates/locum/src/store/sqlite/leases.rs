@@ -3,6 +3,7 @@
 use locum_core::ids::{Timestamp, Uid};
 use rusqlite::{Connection, Row};
 
+use super::failure::Unreadable;
 use super::logs::task_key;
 use super::rows::{all, execute, first};
 use crate::store::{Command, Error, Lease, Owner, OwnerId, OwnerRow};
@@ -43,7 +44,7 @@ struct Hold {
     ended: bool,
 }
 
-fn read_hold(row: &Row<'_>) -> Result<Hold, Error> {
+fn read_hold(row: &Row<'_>) -> Result<Hold, Unreadable> {
     Ok(Hold {
         owner: row.get::<_, Option<i64>>("owner")?.map(|id| OwnerId(id.cast_unsigned())),
         epoch: row.get::<_, i64>("epoch")?.cast_unsigned(),

@@ -6,6 +6,7 @@ use locum_core::task::outcome::{Outcome, Status};
 use locum_core::task::summary::{Standing, TaskSummary};
 use rusqlite::{Connection, named_params};
 
+use super::failure::Unreadable;
 use super::rows::{EventRow, StandingRow, all, execute, first, select_tasks, task_row};
 use crate::store::settling::{self, Shelf, outcome_of};
 use crate::store::{Appended, Error, Lease};
@@ -112,7 +113,7 @@ impl Append {
     }
 }
 
-fn read_place(row: &rusqlite::Row<'_>) -> Result<Place, Error> {
+fn read_place(row: &rusqlite::Row<'_>) -> Result<Place, Unreadable> {
     Ok(Place { task: row.get("key")?, session: row.get("session")? })
 }
 

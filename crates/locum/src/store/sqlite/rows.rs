@@ -6,10 +6,12 @@ use locum_core::session::KnownTask;
 use locum_core::task::outcome::{Reason, Status};
 use locum_core::task::summary::{Standing, TaskSummary};
 use locum_core::task::{Record, TaskEvent};
+use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::failure::{Failure, Unreadable};
 use crate::store::{Error, OwnerId, TaskRow};
 
 /// A query for [`task_row`]; `$rest` begins after the tables' names.
@@ -26,7 +28,7 @@ macro_rules! select_tasks {
 pub(super) use select_tasks;
 
 /// Reads a row of [`select_tasks`].
-pub(super) fn task_row(row: &Row<'_>) -> Result<TaskRow, Error> {
+pub(super) fn task_row(row: &Row<'_>) -> Result<TaskRow, Unreadable> {
     let reason: Option<String> = row.get("reason")?;
     let standing = Standing {
         status: status(row)?,
@@ -56,7 +58,7 @@ pub(super) fn task_row(row: &Row<'_>) -> Result<TaskRow, Error> {
 }
 
 /// Reads `uid`, `agent`, `status` and `collected_at`.
-pub(super) fn known_task(row: &Row<'_>) -> Result<KnownTask, Error> {
+pub(super) fn known_task(row: &Row<'_>) -> Result<KnownTask, Unreadable> {
     Ok(KnownTask {
         uid: name(row, "uid")?,
         agent: name::<AgentName>(row, "agent")?,
@@ -65,12 +67,12 @@ pub(super) fn known_task(row: &Row<'_>) -> Result<KnownTask, Error> {
     })
 }
 
-fn status(row: &Row<'_>) -> Result<Status, Error> {
+fn status(row: &Row<'_>) -> Result<Status, Unreadable> {
     let word = row.get_ref("status")?.as_str().map_err(rusqlite::Error::from)?;
-    Status::parse(word).ok_or_else(|| corrupt("status", word))
+    Ok(Status::parse(word).ok_or_else(|| corrupt("status", word))?)
 }
 
-fn name<N: TryFrom<String, Error = InvalidName>>(row: &Row<'_>, column: &str) -> Result<N, Error> {
+fn name<N: TryFrom<String, Error = InvalidName>>(row: &Row<'_>, column: &str) -> Result<N, Unreadable> {
     Ok(N::try_from(row.get(column)?)?)
 }
 
@@ -79,12 +81,12 @@ pub(super) fn all<T>(
     connection: &Connection,
     query: &str,
     parameters: impl rusqlite::Params,
-    read: impl Fn(&Row<'_>) -> Result<T, Error>,
+    read: impl Fn(&Row<'_>) -> Result<T, Unreadable>,
 ) -> Result<Vec<T>, Error> {
-    let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query(parameters)?;
+    let mut statement = connection.prepare_cached(query).map_err(Failure::new)?;
+    let mut rows = statement.query(parameters).map_err(Failure::new)?;
     let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
+    while let Some(row) = rows.next().map_err(Failure::new)? {
         found.push(read(row)?);
     }
     Ok(found)
@@ -95,11 +97,23 @@ pub(super) fn first<T>(
     connection: &Connection,
     query: &str,
     parameters: impl rusqlite::Params,
-    read: impl Fn(&Row<'_>) -> Result<T, Error>,
+    read: impl Fn(&Row<'_>) -> Result<T, Unreadable>,
 ) -> Result<Option<T>, Error> {
-    let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query(parameters)?;
-    rows.next()?.map(read).transpose()
+    let mut statement = connection.prepare_cached(query).map_err(Failure::new)?;
+    let mut rows = statement.query(parameters).map_err(Failure::new)?;
+    let row = rows.next().map_err(Failure::new)?;
+    Ok(row.map(read).transpose()?)
+}
+
+/// The number that a query always finds.
+pub(super) fn number<T: FromSql>(
+    connection: &Connection,
+    query: &str,
+    parameters: impl rusqlite::Params,
+) -> Result<T, Error> {
+    let statement = connection.prepare_cached(query);
+    let found = statement.and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)));
+    Ok(found.map_err(Failure::new)?)
 }
 
 /// Runs a statement and says how many rows it changed.
@@ -108,7 +122,8 @@ pub(super) fn execute(
     statement: &str,
     parameters: impl rusqlite::Params,
 ) -> Result<usize, Error> {
-    Ok(connection.prepare_cached(statement)?.execute(parameters)?)
+    let changed = connection.prepare_cached(statement).and_then(|mut statement| statement.execute(parameters));
+    Ok(changed.map_err(Failure::new)?)
 }
 
 /// A record as it is kept.
@@ -125,7 +140,7 @@ impl EventRow {
     }
 
     /// Reads `seq`, `at` and `event`.
-    pub(super) fn read(row: &Row<'_>) -> Result<Self, Error> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, Unreadable> {
         let seq = row.get::<_, i64>("seq")?.cast_unsigned();
         Ok(Self { seq, at: Timestamp::from_millis(row.get("at")?), event: row.get("event")? })
     }
@@ -172,8 +187,8 @@ fn corrupt(what: &str, word: &str) -> Error {
     Error::Corrupt(format!("`{word}` is no {what}"))
 }
 
-impl From<InvalidName> for Error {
+impl From<InvalidName> for Unreadable {
     fn from(error: InvalidName) -> Self {
-        Self::Corrupt(error.to_string())
+        Error::Corrupt(error.to_string()).into()
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
     let connection =
         Connection::open_with_flags(path, flags).map_err(|error| cannot_open(path, Failure::new(error)))?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(Failure::new)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(connection)
 }

@@ -11,8 +11,11 @@ use locum_core::task::{Record, Task, TaskEvent};
 use locum_core::usage::estimate_tokens;
 use rusqlite::{Connection, Row, named_params};
 
+use super::failure::Unreadable;
 use super::logs::{insert_event, settle};
-use super::rows::{EventRow, StandingRow, all, decode, encode, execute, first, known_task, select_tasks, task_row};
+use super::rows::{
+    EventRow, StandingRow, all, decode, encode, execute, first, known_task, number, select_tasks, task_row,
+};
 use crate::store::{Decided, Decision, Error, OwnerId, TaskQuery, TaskRow};
 
 /// A session's own row.
@@ -74,14 +77,15 @@ fn view(connection: &Connection, session: Option<&SessionRow>, lookup: &Lookup) 
     let mut view = SessionView {
         archived: session.archived,
         next_task: session.next_task,
-        running: connection.prepare_cached(running)?.query_row([session.id], |row| row.get(0))?,
+        running: number(connection, running, [session.id])?,
         spawned: session.spawned,
         context: context_view(connection, session.id, &lookup.context)?,
         ..SessionView::default()
     };
     if lookup.agents {
         let query = "SELECT spec FROM agents WHERE session = ?1 ORDER BY name";
-        view.defined = all(connection, query, [session.id], |row| decode::<AgentSpec>(&row.get::<_, String>("spec")?))?;
+        view.defined =
+            all(connection, query, [session.id], |row| Ok(decode::<AgentSpec>(&row.get::<_, String>("spec")?)?))?;
     }
     for task_id in &lookup.tasks {
         view.tasks.extend(known(connection, session.id, *task_id)?.map(|known| (*task_id, known)));
@@ -130,12 +134,12 @@ fn context_view(connection: &Connection, session: i64, lookup: &ContextLookup) -
     }
     // A removed value has no tokens.
     let total = "SELECT coalesce(sum(tokens), 0) FROM context WHERE session = ?1";
-    let total: i64 = connection.prepare_cached(total)?.query_row([session], |row| row.get(0))?;
+    let total: i64 = number(connection, total, [session])?;
     view.total_tokens = usize::try_from(total).unwrap_or(usize::MAX);
     Ok(view)
 }
 
-fn context_entry(row: &Row<'_>) -> Result<(u64, Option<Entry>), Error> {
+fn context_entry(row: &Row<'_>) -> Result<(u64, Option<Entry>), Unreadable> {
     let version = row.get::<_, i64>("version")?.cast_unsigned();
     let Some(value) = row.get("value")? else { return Ok((version, None)) };
     let (key, written_by) = (row.get("key")?, row.get("written_by")?);
@@ -143,7 +147,7 @@ fn context_entry(row: &Row<'_>) -> Result<(u64, Option<Entry>), Error> {
     Ok((version, Some(Entry { key, value, written_by, written_at, version })))
 }
 
-fn key_line(row: &Row<'_>) -> Result<KeyLine, Error> {
+fn key_line(row: &Row<'_>) -> Result<KeyLine, Unreadable> {
     Ok(KeyLine {
         key: row.get("key")?,
         written_by: row.get("written_by")?,

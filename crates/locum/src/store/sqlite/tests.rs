@@ -13,6 +13,8 @@ use locum_core::session::{ContextLookup, Lookup, SessionChange};
 use locum_core::task::outcome::Status;
 use tempfile::TempDir;
 
+use super::failure::Failure;
+use super::rows::number;
 use super::*;
 use crate::store::conformance::fixture::*;
 
@@ -212,7 +214,7 @@ async fn a_full_disk_is_told_and_passes() {
     let standing = row(&store, "a").await.summary.standing;
     let limit_pages = |pages: i64| {
         store.writer.write(move |connection| {
-            connection.pragma_update(None, "max_page_count", pages)?;
+            connection.pragma_update(None, "max_page_count", pages).map_err(Failure::new)?;
             Ok(((), Notice::None))
         })
     };
@@ -236,7 +238,7 @@ async fn a_lost_transaction_is_told_to_everybody_in_it() {
     let standing = row(&store, "a").await.summary.standing;
     // SQLite ends a transaction by itself when the disk fails; this failure is made by hand.
     let fail = store.writer.write(|connection| -> Result<((), Notice), Error> {
-        connection.execute_batch("ROLLBACK; SELECT made_up")?;
+        connection.execute_batch("ROLLBACK; SELECT made_up").map_err(Failure::new)?;
         Ok(((), Notice::None))
     });
     let neighbours = join(write_reply(&store, "a", "before", &standing), fail);
@@ -312,8 +314,6 @@ async fn reading_makes_no_session() {
     let place = Place::new();
     let store = place.open();
     view(&store, "main", Lookup::default()).await;
-    let count = |connection: &rusqlite::Connection| {
-        Ok(connection.query_row("SELECT count(*) FROM sessions", [], |row| row.get::<_, i64>(0))?)
-    };
+    let count = |connection: &rusqlite::Connection| number::<i64>(connection, "SELECT count(*) FROM sessions", []);
     assert_eq!(store.reader.read(count).await.unwrap(), 0);
 }

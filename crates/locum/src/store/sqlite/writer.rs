@@ -46,7 +46,7 @@ impl Writer {
         let (sender, messages) = channel();
         let commits = Arc::new(AtomicU64::new(0));
         // Looked at before anybody can watch: what is written from now on is noticed, however late the watching begins.
-        let foreign = (data_version(&connection)?, Instant::now());
+        let foreign = (data_version(&connection).map_err(Failure::new)?, Instant::now());
         let mut writing = WriterLoop { connection, messages, changes, commits: Arc::clone(&commits), foreign };
         let builder = thread::Builder::new().name("locum-store-writer".to_owned());
         let thread = builder.spawn(move || writing.run()).map_err(|error| Error::Failed(Box::new(error)))?;
