@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Error, Result, ensure};
 
-use crate::{cargo_command, tidy};
+use crate::{api, cargo_command, tidy};
 
 /// Which rows of the table to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,7 @@ enum Action {
 const STEPS: &[Step] = &[
     Step { name: "fmt", action: Action::Cargo { arguments: "fmt --all --check", environment: &[] }, full_only: false },
     Step { name: "tidy", action: Action::Own { arguments: "tidy", run: tidy::run }, full_only: false },
+    Step { name: "api", action: Action::Own { arguments: "api", run: api::check }, full_only: false },
     Step {
         name: "clippy",
         action: Action::Cargo {
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_quick_steps_come_first() {
-        assert_eq!(names(&select(STEPS, Scope::Standard)), ["fmt", "tidy", "clippy", "test", "doc"]);
+        assert_eq!(names(&select(STEPS, Scope::Standard)), ["fmt", "tidy", "api", "clippy", "test", "doc"]);
     }
 
     #[test]
@@ -210,6 +211,7 @@ mod tests {
             [
                 "cargo fmt --all --check",
                 "cargo xtask tidy",
+                "cargo xtask api",
                 "cargo clippy --workspace --all-targets --locked -- -D warnings",
                 "cargo test --workspace --locked",
                 "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps --locked",

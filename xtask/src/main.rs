@@ -1,7 +1,9 @@
-//! Developer commands for this workspace: `cargo xtask ci` is the whole of CI, and `cargo xtask tidy` holds
-//! the rules that neither the compiler nor clippy can express. Nothing here ships to users.
+//! Developer commands for this workspace: `cargo xtask ci` is the whole of CI, `cargo xtask tidy` holds the rules
+//! that neither the compiler nor clippy can express, and `cargo xtask api` watches over the library's public items.
+//! Nothing here ships to users.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's command line: its output is its purpose")]
 
+mod api;
 mod ci;
 mod tidy;
 
@@ -19,6 +21,8 @@ Commands:
   bench [--quick] [--json FILE] [--compare OLD.json]
                measure what locum costs, as ratios to a floor in the same run
   tidy         check the rules of the project over all files and the dependency graph
+  api [--write]
+               check the list of the library's public items; --write brings it up to date
   help         print this text
 ";
 
@@ -30,6 +34,8 @@ fn main() -> ExitCode {
         ["ci", "--full"] => in_root(|root| ci::run(root, ci::Scope::Full)),
         ["bench", options @ ..] => in_root(|root| bench(root, options)),
         ["tidy"] => in_root(tidy::run),
+        ["api"] => in_root(api::check),
+        ["api", "--write"] => in_root(api::write),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

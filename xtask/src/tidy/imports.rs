@@ -21,7 +21,7 @@ pub(crate) fn shipped_imports(file: &SourceFile) -> Vec<(usize, String)> {
 }
 
 /// Writes out `prefix::{a, b::{c, d}}` as one path per leaf.
-fn expand(prefix: &str, tree: &str, paths: &mut Vec<String>) {
+pub(crate) fn expand(prefix: &str, tree: &str, paths: &mut Vec<String>) {
     let tree = tree.trim();
     match tree.split_once('{') {
         Some((head, rest)) => {
@@ -37,7 +37,7 @@ fn expand(prefix: &str, tree: &str, paths: &mut Vec<String>) {
 }
 
 /// Splits at the commas that are not inside further braces.
-fn branches(inside: &str) -> Vec<&str> {
+pub(crate) fn branches(inside: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     inside
         .split(move |character| {
