@@ -1,117 +1,115 @@
-//! Delegation embedded in a program of your own: agents and tools that the program registers, an orchestrator that
-//! defines one more agent on the way, and shared context between them.
+//! Delegation embedded in an agent of your own: a small loop around a model, which is given locum's two tools beside
+//! whatever else it has, and whose calls are handed to the desk.
 //!
-//! Run it with `cargo run -p locum --example embed`. The model is scripted, so it needs no key and always says the same;
-//! put a real one in its place with `.access(…)` and `.session_model("openai:…", "…")`.
+//! Run it with `cargo run -p locum --example embed`. Both models are scripted, so it needs no key and always says the
+//! same; put a real one in their place with `.access(…)` and `.session_model("openai:…", "…")`, and your own in the loop.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
+use std::error::Error;
 use std::sync::Arc;
 
 use locum::models::scripted::{Say, Scripted};
-use locum::tools::{Tool, ToolFuture, ToolScope};
-use locum::transcript::{Repeat, ToolOutput, ToolSpec};
+use locum::models::{Model, Prefix};
+use locum::protocol::schema::native_tools;
+use locum::transcript::{Message, Prompt, Repeat, ToolCall, ToolOutput, ToolSpec, ToolUse};
 use locum::{AgentName, AgentSpec, Desk};
-use serde_json::{Value, json};
+use serde_json::json;
 
-/// A tool of the application: what a specialist can look up.
-struct QueryMetrics {
-    spec: ToolSpec,
-}
+/// A loop over something that may never come to an end has a bound.
+const TURNS_MAX: u32 = 10;
 
-impl QueryMetrics {
-    fn new() -> Self {
-        let input_schema = json!({
-            "type": "object",
-            "properties": {"metric": {"type": "string"}},
-            "required": ["metric"],
-        });
-        let description = "Reads a metric of the production system.".to_owned();
-        Self { spec: ToolSpec { name: "query_metrics".to_owned(), description, input_schema, repeat: Repeat::Safe } }
-    }
-}
-
-impl Tool for QueryMetrics {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call<'a>(&'a self, input: Value, _scope: &'a ToolScope) -> ToolFuture<'a> {
-        Box::pin(async move {
-            Ok(match input["metric"].as_str() {
-                Some("pool_size") => ToolOutput::ok("200 until Feb 17, 20 since Feb 18"),
-                Some(other) => ToolOutput::failed(format!("there is no metric called {other}")),
-                None => ToolOutput::failed("`metric` must be a text"),
-            })
-        })
-    }
-}
-
-/// What the specialists will say: a stand-in for a model.
-fn model() -> Scripted {
-    let look = Say::calls([
-        ("shared_context", json!({"action": "read", "key": "problem_summary"})),
-        ("query_metrics", json!({"metric": "pool_size"})),
-    ]);
-    let note = Say::calls([(
-        "shared_context",
-        json!({"action": "write", "key": "findings_summary", "value": "Pool size fell from 200 to 20 on Feb 18."}),
-    )]);
-    let read_findings = Say::calls([("shared_context", json!({"action": "read", "key": "findings_summary"}))]);
+/// What the two models will say. The orchestrator mistypes a name first: it reads the refusal and does better.
+fn script() -> Scripted {
+    let ask = |agent: &str| {
+        Say::calls([(
+            "subagent",
+            json!({"action": "run", "agent": agent, "task": "Why did throughput drop on Feb 18?"}),
+        )])
+    };
     Scripted::new()
-        .agent("researcher", [look, note, Say::text("Root cause: the connection pool was cut from 200 to 20.")])
-        .agent("remediator", [read_findings, Say::text("Reverted in staging; throughput is back.")])
+        .agent("orchestrator", [ask("researchr"), ask("researcher"), Say::text("The pool was cut; I will revert it.")])
+        .agent("researcher", [Say::text("The connection pool was cut from 200 to 20.")])
 }
 
-/// Makes a call and prints it with what of its answer matters here.
-async fn say(desk: &Desk, tool: &str, input: Value, shown: &[&str]) -> Result<Value, Box<dyn std::error::Error>> {
-    let about = ["agent", "name", "key", "task_id"].iter().find_map(|field| input[field].as_str()).unwrap_or_default();
-    println!("{tool} {} {about}", input["action"].as_str().unwrap_or_default());
-    let answer = serde_json::to_value(desk.call(tool, input).await?)?;
-    for field in shown {
-        match &answer[field] {
-            Value::String(text) => println!("    {field}: {text}"),
-            other => println!("    {field}: {other}"),
+/// Hands one call of the orchestrator's model to whoever can carry it out. What went wrong is an answer as well: the
+/// model reads the code, the message and the hint of a refusal, and acts on them.
+async fn carry_out(desk: &Desk, call: ToolCall) -> Result<ToolOutput, serde_json::Error> {
+    println!("call    {} {}", call.name, call.input);
+    Ok(match call.name.as_str() {
+        "subagent" | "shared_context" => match desk.call(&call.name, call.input).await {
+            Ok(response) => ToolOutput::ok(serde_json::to_string(&response)?),
+            Err(refusal) => ToolOutput::failed(serde_json::to_string(&refusal)?),
+        },
+        // The application's own tools would be here.
+        other => ToolOutput::failed(format!("there is no tool called {other}")),
+    })
+}
+
+/// The agent loop of the application: ask, carry out, ask again, until the model has nothing more to call.
+async fn orchestrate(desk: &Desk, model: &dyn Model, question: &str) -> Result<String, Box<dyn Error>> {
+    let agent = AgentName::parse("orchestrator")?;
+    let system = format!("You find causes.\n\n{}", desk.prompt().await?);
+    let tools: Arc<[ToolSpec]> = native_tools()
+        .into_iter()
+        .map(|tool| ToolSpec {
+            name: tool.name,
+            description: tool.description,
+            input_schema: tool.input_schema,
+            repeat: Repeat::Unsafe,
+        })
+        .collect();
+    let mut messages = vec![Message::User(question.to_owned())];
+    let mut prefix = Prefix::default();
+    for call in 0..TURNS_MAX {
+        let prompt = Prompt {
+            agent: &agent,
+            task: question,
+            model: "",
+            system: &system,
+            messages: &messages,
+            notice: None,
+            tools: &tools,
+            tool_use: ToolUse::Allowed,
+            max_output_tokens: None,
+            temperature: None,
+            call,
+        };
+        let reply = model.respond(&prompt, &mut prefix, &mut |_| {}).await?;
+        if reply.tool_calls.is_empty() {
+            return Ok(reply.text);
+        }
+        let calls = reply.tool_calls.clone();
+        messages.push(Message::Assistant(reply));
+        for call in calls {
+            let (call_id, name) = (call.id.clone(), call.name.clone());
+            let output = carry_out(desk, call).await?;
+            println!("answer  {}", shown(&output)?);
+            messages.push(Message::Tool { call_id, name, output });
         }
     }
-    Ok(answer)
+    Err("the orchestrator did not come to an end".into())
+}
+
+/// What of an answer matters here.
+fn shown(output: &ToolOutput) -> Result<String, serde_json::Error> {
+    let answer: serde_json::Value = serde_json::from_str(&output.text)?;
+    Ok(match answer["error"].as_str() {
+        Some(code) => format!("{code}, {}", answer["hint"]),
+        None => format!("{}: {}", answer["status"], answer["result"]),
+    })
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut researcher = AgentSpec::new(
+async fn main() -> Result<(), Box<dyn Error>> {
+    let script = Arc::new(script());
+    let researcher = AgentSpec::new(
         AgentName::parse("researcher")?,
-        "Investigates technical issues with metrics",
-        "You investigate technical issues. Read the problem from shared context and write your findings there.",
+        "Investigates technical issues",
+        "You investigate technical issues and name their cause.",
     );
-    researcher.tools = Some(vec!["query_metrics".to_owned(), "shared_context".to_owned()]);
-    let desk = Desk::builder()
-        .standard_tools()
-        .tool(Arc::new(QueryMetrics::new()))
-        .agent(researcher)
-        .model("script", Arc::new(model()))
-        .build()?;
-
-    let problem = "Throughput dropped 30% after the config change on Feb 18.";
-    let write = json!({"action": "write", "key": "problem_summary", "value": problem});
-    say(&desk, "shared_context", write, &["version", "written_by"]).await?;
-    let task = "Investigate the problem in problem_summary. Write findings to findings_summary.";
-    let spawn = json!({"action": "spawn", "agent": "researcher", "task": task});
-    let id = say(&desk, "subagent", spawn, &["task_id", "status"]).await?["task_id"].clone();
-    say(&desk, "subagent", json!({"action": "wait", "task_ids": [id]}), &["timed_out"]).await?;
-    say(&desk, "subagent", json!({"action": "collect", "task_id": id}), &["status", "result", "turns_used"]).await?;
-    let read = json!({"action": "read", "key": "findings_summary"});
-    say(&desk, "shared_context", read, &["value", "written_by"]).await?;
-
-    let remediator = json!({
-        "action": "define",
-        "name": "remediator",
-        "description": "Executes approved fixes",
-        "system_prompt": "You execute the approved fix and verify it.",
-        "tools": ["shared_context"],
-        "max_turns": 15,
-    });
-    say(&desk, "subagent", remediator, &["defined"]).await?;
-    let fix = json!({"action": "run", "agent": "remediator", "task": "Revert the pool size in staging."});
-    say(&desk, "subagent", fix, &["status", "result", "turns_used"]).await?;
+    let desk = Desk::builder().agent(researcher).model("script", Arc::clone(&script) as Arc<dyn Model>).build()?;
+    let answer = orchestrate(&desk, script.as_ref(), "Throughput dropped 30 %. What will you do?").await?;
+    println!("said    {answer}");
+    desk.close().await?;
     Ok(())
 }

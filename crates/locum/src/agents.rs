@@ -1,4 +1,19 @@
 //! Loading agents: those that come with locum, and those in directories.
+//!
+//! ```
+//! use locum::Desk;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! let file = "---\nname: poet\ndescription: Writes poems\ntools: []\n---\nYou write poems.\n";
+//! std::fs::write(directory.path().join("poet.md"), file)?;
+//! let (agents, problems) = locum::agents::in_directory(directory.path());
+//! assert!(problems.is_empty());
+//! let desk = agents.into_iter().fold(Desk::builder(), |builder, agent| builder.agent(agent)).build()?;
+//! assert!(desk.agent("poet").is_some());
+//! # Ok(())
+//! # }
+//! ```
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

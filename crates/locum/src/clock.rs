@@ -5,8 +5,27 @@ use std::time::SystemTime;
 use locum_core::ids::Timestamp;
 
 /// Tells the time of day.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use locum::clock::Clock;
+/// use locum::{Desk, Timestamp};
+///
+/// /// A clock that stands still.
+/// struct Noon;
+///
+/// impl Clock for Noon {
+///     fn now(&self) -> Timestamp {
+///         Timestamp::from_millis(43_200_000)
+///     }
+/// }
+///
+/// let desk = Desk::builder().clock(Arc::new(Noon)).build();
+/// assert!(desk.is_ok());
+/// ```
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// The time now. It may go back: durations are measured with another clock.
     fn now(&self) -> Timestamp;
 }
 

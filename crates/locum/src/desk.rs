@@ -1,4 +1,6 @@
 //! The one entrance to the engine: a request in, a response or a refusal out, the same for every door.
+//!
+//! [`Desk::builder`] makes an engine and its first [`Desk`]; what an application says about it is in [`DeskBuilder`].
 
 mod builder;
 mod cancel;
@@ -32,8 +34,11 @@ pub use builder::{BuildError, DeskBuilder};
 
 /// A handle on the engine, bound to one session and one caller. Cloning it is cheap.
 ///
-/// Every door speaks to the engine through [`Desk::handle`]. Unfinished tasks go on while any clone lives; call
-/// [`Desk::close`] before the process ends, so that another process goes on with them.
+/// Every door speaks to the engine through [`Desk::handle`]. A desk needs a tokio runtime around its calls: tasks are
+/// driven there, and go on while any clone lives and the runtime runs. Call [`Desk::close`] before the process ends, so
+/// that another process goes on with them.
+///
+#[doc = include_str!("desk/example.md")]
 #[derive(Clone)]
 pub struct Desk {
     engine: Arc<Engine>,
@@ -42,7 +47,8 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Starts to build an engine.
+    /// Starts to build an engine. Without further words it has a store in memory, the offline model, no agents and
+    /// no tools; [`DeskBuilder`] lists what can be said.
     pub fn builder() -> DeskBuilder {
         DeskBuilder::default()
     }
@@ -64,14 +70,15 @@ impl Desk {
         Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller }
     }
 
-    /// A desk in another session of the same project.
+    /// A desk in another session of the same project, with the same engine behind it. A session needs no making: the
+    /// first change makes it.
     #[must_use]
     pub fn in_session(&self, id: SessionId) -> Self {
         let session = SessionKey { project: self.session.project.clone(), id };
         Self { engine: Arc::clone(&self.engine), session, caller: self.caller.clone() }
     }
 
-    /// The session.
+    /// The session that requests are made in.
     pub fn session(&self) -> &SessionKey {
         &self.session
     }
@@ -82,9 +89,17 @@ impl Desk {
         (session.name.to_string(), &session.why)
     }
 
-    /// Carries out a request.
+    /// Carries out a request. Known secrets are taken out of it first.
     ///
-    /// Dropping the future ends the wait, never a task: what was accepted goes on.
+    /// # Errors
+    ///
+    /// A [`Refusal`] with a [`Code`](crate::Code) to branch on; nothing was written. A task that fails is an answer,
+    /// not an error.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the wait, never a task: what was accepted goes on. A request that was dropped before
+    /// it answered may have been carried out; name an `idempotency_key` to make it again without doing it twice.
     pub async fn handle(&self, request: impl Into<Request>) -> Result<Response, Refusal> {
         let request = self.engine.hands.redactor.value(request.into()).map_err(Refusal::internal)?;
         let payload = self.engine.hands.log.wants_payloads().then(|| serde_json::json!(request.tool));
@@ -94,7 +109,16 @@ impl Desk {
         answer
     }
 
-    /// Carries out a call of one of the native tools, from its JSON input.
+    /// Carries out a call of one of the native tools, `subagent` or `shared_context`, from its JSON input: what an
+    /// orchestrating model writes can be handed on as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Desk::handle`], and for an unknown tool, action or field, by its name.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Desk::handle`]: dropping the future never ends a task.
     pub async fn call(&self, tool: &str, input: Value) -> Result<Response, Refusal> {
         let request =
             parse::tool_request(tool, input).map_err(|refusal| self.engine.hands.redactor.refusal(refusal))?;
@@ -151,7 +175,15 @@ impl Desk {
         Ok(response)
     }
 
-    /// What an orchestrating model is told: how to delegate, and who is there.
+    /// What an orchestrating model is told: how to delegate, and who is there. Put it into its system prompt.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    ///
+    /// # Cancel safety
+    ///
+    /// It only reads: it may be dropped at any time.
     pub async fn prompt(&self) -> Result<String, Refusal> {
         match self.list_agents(&FaceDefaults::native()).await? {
             Response::Agents(agents) => Ok(crate::prompt::text(&agents)),
@@ -164,17 +196,31 @@ impl Desk {
         self.engine.rules.roster.get(name).cloned()
     }
 
-    /// Cancels everything that this process works on, and waits until it has ended.
+    /// Cancels everything that this process works on, in all sessions, and waits until it has ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// Tasks that were told to end do so without being waited for; dropped early, some may not have been told. Calling
+    /// it again is harmless.
     pub async fn cancel_held(&self) {
         worker::cancel_all(&self.engine).await;
     }
 
-    /// News about the tasks of this process, from now on. A reader that falls behind loses the oldest.
+    /// News about the tasks of this process, from now on. A reader that falls behind loses the oldest, and is told how
+    /// many; the log has them all. See [`progress`](crate::progress) for an example.
     pub fn progress(&self) -> broadcast::Receiver<Arc<Progress>> {
         self.engine.hands.hub.subscribe()
     }
 
-    /// The log of a task of this session, collected or not.
+    /// The log of a task of this session, collected or not: everything that has happened to it, in order.
+    ///
+    /// # Errors
+    ///
+    /// There is no such task in the session, or the store failed.
+    ///
+    /// # Cancel safety
+    ///
+    /// It only reads: it may be dropped at any time.
     pub async fn log_of(&self, task_id: &str) -> Result<Vec<locum_core::task::Record>, Refusal> {
         let row = self.row(task_id).await?;
         let records = self.engine.hands.store.records(&row.summary.uid, 0, usize::MAX).await;
@@ -182,7 +228,16 @@ impl Desk {
     }
 
     /// Goes on with the unfinished tasks of this session that nobody works on any more: in this process, or in one of
-    /// their own where this one does not stay. Returns how many there were.
+    /// their own where this one does not stay. Returns how many there were. A program that keeps its tasks in a file
+    /// calls this when it starts.
+    ///
+    /// # Errors
+    ///
+    /// The store failed, or a process could not be started. A task whose log makes no sense is left alone.
+    ///
+    /// # Cancel safety
+    ///
+    /// Tasks that were claimed are worked on; the others stay orphans, for the next call.
     pub async fn adopt_orphans(&self, stay: Stay) -> Result<usize, store::Error> {
         let (orphans, dead) = self.engine.orphans(&self.session).await?;
         match (stay, &self.engine.launcher) {
@@ -211,6 +266,19 @@ impl Desk {
 
     /// Ends this process's work. Unfinished tasks are handed to a process of their own; without a launcher they stay
     /// in the store until another process adopts them. Returns how many there were.
+    ///
+    /// What other clones of this desk accept from now on is not worked on here either. Model calls and repeatable tool
+    /// calls under way are given up and made again by whoever goes on.
+    ///
+    /// # Errors
+    ///
+    /// The process for the unfinished tasks could not be started, or the store did not say which they are. They stay
+    /// in the store either way.
+    ///
+    /// # Cancel safety
+    ///
+    /// Wait for it. Dropped early, tasks stop or go on with the runtime, and no process is started for them; their
+    /// logs stay whole, and the next process that opens the store can adopt them.
     pub async fn close(self) -> Result<usize, LaunchError> {
         let uids = worker::hand_over(&self.engine).await;
         let unfinished = self.engine.hands.store.tasks(store::TaskQuery::Uids(uids)).await;

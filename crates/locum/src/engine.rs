@@ -47,7 +47,7 @@ pub(crate) struct Rules {
 pub enum Executor {
     /// This process.
     InProcess,
-    /// A process of their own, which outlives this one.
+    /// A process of their own, which outlives this one. It is started by the [`Launcher`].
     Detached,
 }
 

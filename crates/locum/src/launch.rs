@@ -2,6 +2,21 @@
 //!
 //! The program is locum's own binary, started again with [`WORKER_ARGUMENT`]. What it must know, keys included,
 //! reaches it once, through its standard input: never through arguments or the environment, where others can read it.
+//!
+//! A program of your own that wants this opens its desk with [`setup`](crate::setup), which brings a [`Launcher`]
+//! along, and begins its `main` like this:
+//!
+//! ```no_run
+//! use locum::launch::{WORKER_ARGUMENT, run_worker};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     if std::env::args().nth(1).as_deref() == Some(WORKER_ARGUMENT) {
+//!         return Ok(run_worker()?);
+//!     }
+//!     // What the program is for.
+//!     Ok(())
+//! }
+//! ```
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -39,7 +54,7 @@ struct WorkerOrder {
     tasks: Vec<Uid>,
 }
 
-/// Starts workers.
+/// Starts workers: processes that live for the tasks they are given and end with them.
 #[derive(Clone)]
 pub struct Launcher {
     program: PathBuf,
@@ -63,7 +78,11 @@ pub enum LaunchError {
 
 impl Launcher {
     /// A launcher that starts this very program again. An embedding program must hand [`WORKER_ARGUMENT`] to
-    /// [`run_worker`] before anything else in its `main`.
+    /// [`run_worker`] before anything else in its `main`; see the [module](self).
+    ///
+    /// # Errors
+    ///
+    /// It is not known where this program is.
     pub fn this_program(setup: &Setup, places: &Places) -> Result<Self, LaunchError> {
         Ok(Self { program: this_program()?, setup: setup.clone(), logs: places.logs() })
     }
@@ -110,7 +129,12 @@ pub enum WorkerError {
     Store(#[from] crate::store::Error),
 }
 
-/// Does a worker's work: reads its order from standard input, drives its tasks to their end, and returns.
+/// Does a worker's work: reads its order from standard input, drives its tasks to their end, and returns. It makes a
+/// runtime of its own, so it must not be called inside one.
+///
+/// # Errors
+///
+/// The order cannot be read, the worker cannot set itself up, or the store failed. The tasks stay in the store.
 pub fn run_worker() -> Result<(), WorkerError> {
     process::leave_terminal();
     let mut text = String::new();

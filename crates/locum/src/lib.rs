@@ -7,26 +7,10 @@
 //! Everything goes through one entrance, [`Desk::handle`]: a [`Request`] in, a [`Response`] or a [`Refusal`] out. The
 //! command line and the MCP server are thin doors to the same desk.
 //!
-//! ```
-//! use std::sync::Arc;
-//!
-//! use locum::models::scripted::{Say, Scripted};
-//! use locum::{AgentName, AgentSpec, Desk, Response};
-//! use serde_json::json;
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // A scripted model answers the same every time: your agents can be tested without a key.
-//! let model = Scripted::new().agent("greeter", [Say::text("Good morning.")]);
-//! let greeter = AgentSpec::new(AgentName::parse("greeter")?, "Greets people", "You greet people.");
-//! let desk = Desk::builder().model("script", Arc::new(model)).agent(greeter).build()?;
-//!
-//! let answer = desk.call("subagent", json!({"action": "run", "agent": "greeter", "task": "Greet me."})).await?;
-//! let Response::Collected(task) = answer else { panic!("run answers with the collected task") };
-//! assert_eq!(task.result.as_deref(), Some("Good morning."));
-//! # Ok(())
-//! # }
-//! ```
+//! From here on: [the words](#the-words), [a first run](#a-first-run), [real models](#real-models),
+//! [a tool](#a-tool-of-your-own) and [a model](#a-model-of-your-own) of your own, [keeping tasks](#keeping-tasks),
+//! [watching](#watching), [ending](#ending), [errors](#errors) and [examples](#examples).
+#![doc = include_str!("guide.md")]
 
 pub mod desk;
 pub mod progress;
@@ -59,6 +43,14 @@ pub use locum_core::agent::AgentSpec;
 pub use locum_core::ids::{AgentName, SessionId, SessionKey, TaskId, Timestamp, Uid};
 pub use locum_core::limits::Limits;
 pub use locum_core::liveness::Patience;
-pub use locum_core::protocol::{self, Code, Refusal, Request, Response, ToolRequest};
-pub use locum_core::{limits, task, transcript};
+pub use locum_core::protocol::{Code, Refusal, Request, Response, ToolRequest};
+
+// The rest of the core that public signatures speak of, so that an embedding program needs no other crate.
+pub use locum_core::{agent, ids, limits, protocol, release, session, task, transcript, usage};
+
 pub use locum_models as models;
+
+/// The snippets of the README are tested with the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

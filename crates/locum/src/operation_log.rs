@@ -45,7 +45,12 @@ pub(crate) struct Operation<'a> {
 }
 
 impl OperationLog {
-    /// A log in `directory`, one file for each day, readable by its owner alone.
+    /// A log in `directory`, in a file named after `day` and readable by its owner alone. With `payloads` it also has
+    /// what was asked and answered, without the redactor's secrets.
+    ///
+    /// # Errors
+    ///
+    /// The directory or the file cannot be made or opened.
     pub fn open(directory: &Path, day: Timestamp, payloads: bool, redactor: Redactor) -> std::io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let day: String = day.to_string().chars().take(10).collect();

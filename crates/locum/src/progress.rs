@@ -1,5 +1,37 @@
 //! What happens to the tasks of this process, as it happens. A slow reader loses the oldest news, never slows a task;
 //! what it lost is in the log, by number.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use locum::models::scripted::{Say, Scripted};
+//! use locum::progress::News;
+//! use locum::task::TaskEvent;
+//! use locum::{AgentName, AgentSpec, Desk};
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = Scripted::new().agent("writer", [Say::text("Once upon a time.")]);
+//! let writer = AgentSpec::new(AgentName::parse("writer")?, "Writes", "You write.");
+//! let desk = Desk::builder().model("script", Arc::new(model)).agent(writer).build()?;
+//!
+//! // Listening begins before the task, so nothing of it is missed.
+//! let mut news = desk.progress();
+//! desk.call("subagent", json!({"action": "spawn", "agent": "writer", "task": "Begin a tale."})).await?;
+//! let mut told = String::new();
+//! loop {
+//!     let progress = news.recv().await?;
+//!     match &progress.news {
+//!         News::Text { text, .. } => told.push_str(text),
+//!         News::Event(record) if matches!(record.event, TaskEvent::Ended { .. }) => break,
+//!         News::Event(_) => {}
+//!     }
+//! }
+//! assert_eq!(told, "Once upon a time.");
+//! # Ok(())
+//! # }
+//! ```
 
 use std::sync::Arc;
 

@@ -1,5 +1,12 @@
 //! Known secrets never reach the disk: everything is cleaned at the point of writing, in every form in which a secret
 //! is likely to appear.
+//!
+//! ```
+//! use locum::redact::Redactor;
+//!
+//! let redactor = Redactor::new(["sk-an-example-key"]);
+//! assert_eq!(redactor.text("key=sk-an-example-key".to_owned()), "key=[redacted]");
+//! ```
 
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;
@@ -15,7 +22,7 @@ const MARK: &str = "[redacted]";
 /// Anything shorter would blot out ordinary words.
 const SECRET_CHARS_MIN: usize = 8;
 
-/// Replaces known secrets.
+/// Replaces known secrets with `[redacted]`. The default one knows none.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     forms: Option<AhoCorasick>,
@@ -55,7 +62,8 @@ impl PieceRedactor<'_> {
 }
 
 impl Redactor {
-    /// A redactor for these secrets, in plain, JSON, URL and base64 forms.
+    /// A redactor for these secrets, in plain, JSON, URL and base64 forms. One of fewer than eight characters is left
+    /// alone: it would blot out ordinary words.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut forms: Vec<String> = secrets
             .into_iter()
@@ -95,6 +103,10 @@ impl Redactor {
     }
 
     /// A value without secrets anywhere in its JSON. What cannot be cleaned in place is not written at all.
+    ///
+    /// # Errors
+    ///
+    /// The value is no longer of its type without the secret: an id or a name that held one.
     pub fn value<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<T, serde_json::Error> {
         let Some(forms) = &self.forms else { return Ok(value) };
         let json = serde_json::to_string(&value)?;

@@ -1,4 +1,24 @@
 //! From an environment and a few flags to a working desk: what every door of a locum program does first.
+//!
+//! Use it where a program should share settings, agents and tasks with the `locum` command; use
+//! [`Desk::builder`] where it should stand alone.
+//!
+//! ```
+//! use locum::settings::environment::{Environment, LOCUM_HOME};
+//! use locum::setup::Setup;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let home = tempfile::tempdir()?;
+//! # let home = home.path().to_string_lossy().into_owned();
+//! // `Environment::of_process()` is what the command uses.
+//! let environment = Environment::new([(LOCUM_HOME.to_owned(), home)], std::env::current_dir()?);
+//! let opened = Setup::new(environment).open()?;
+//! assert_eq!(opened.desk.session_model().0, "offline");
+//! assert!(opened.places.database().exists());
+//! # Ok(())
+//! # }
+//! ```
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -111,6 +131,11 @@ impl Setup {
     }
 
     /// The settings alone, for those who only look at them.
+    ///
+    /// # Errors
+    ///
+    /// There is no home directory, the user's file cannot be read, or a setting in it, in a variable or in a flag
+    /// cannot be used.
     pub fn settings(&self) -> Result<(Settings, Places), SetupError> {
         let places = Places::find(&self.environment).map_err(SetupError::Places)?;
         let path = places.config_file();
@@ -128,7 +153,12 @@ impl Setup {
         project_root(self.environment.working_directory().unwrap_or(std::path::Path::new(".")))
     }
 
-    /// Opens the store and builds the desk.
+    /// Opens the store and builds the desk. Agent files that cannot be read are no error: they are in
+    /// [`Opened::problems`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Setup::settings`]; or the store or the log cannot be opened, or the session's model cannot be used.
     pub fn open(&self) -> Result<Opened, SetupError> {
         let (settings, places) = self.settings()?;
         let store = SqliteStore::open(&places.database())?;

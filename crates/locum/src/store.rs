@@ -3,6 +3,8 @@
 //! A store keeps logs, sessions and leases; it decides nothing. What may happen is decided by the pure functions of
 //! the core, which a store calls inside its transactions: the caller's decision in [`Sessions::decide`], and
 //! [`locum_core::release::settle`] whenever a task was accepted or ended.
+//!
+#![doc = include_str!("store/custom.md")]
 
 pub mod memory;
 pub mod sqlite;
@@ -21,7 +23,7 @@ use locum_core::task::Record;
 use locum_core::task::summary::{Standing, TaskSummary};
 use tokio::sync::watch;
 
-/// Everything a store does.
+/// Everything a store does. The futures it returns run on the engine's runtime and must not block it.
 pub trait Store: Sessions + Logs + Leases + Inbox {
     /// Changes whenever a task was accepted, released or ended, a command was sent, or another process wrote
     /// anything. Not with every event: who wants those reads the log.
@@ -44,7 +46,7 @@ pub trait Sessions: Send + Sync {
         decision: Decision,
     ) -> BoxFuture<'_, Result<Decided, DecideError>>;
 
-    /// Tasks on one line each, oldest first.
+    /// Tasks on one line each, oldest first. May be dropped at any time.
     fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>>;
 }
 
@@ -62,10 +64,10 @@ pub trait Logs: Send + Sync {
 
 /// Who works on which task.
 pub trait Leases: Send + Sync {
-    /// Makes a process known as an owner, or renews its sign of life.
+    /// Makes a process known as an owner, or renews its sign of life. May be dropped at any time: it is repeated.
     fn beat(&self, owner: &Owner, now: Timestamp) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Every owner that holds an unfinished task.
+    /// Every owner that holds an unfinished task. May be dropped at any time.
     fn owners(&self) -> BoxFuture<'_, Result<Vec<OwnerRow>, Error>>;
 
     /// Takes an unfinished task that nobody, or one of the `dead`, holds; the epoch grows, so the old holder can no
@@ -74,14 +76,15 @@ pub trait Leases: Send + Sync {
     fn claim(&self, uid: &Uid, owner: OwnerId, dead: Vec<OwnerId>) -> BoxFuture<'_, Result<Option<Lease>, Error>>;
 
     /// Gives a task back, for anybody to claim. A lease that is no longer good leaves nothing to give back, and that
-    /// is no error.
+    /// is no error. Once it was polled, it may take effect though the future is dropped.
     fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), Error>>;
 }
 
 /// Commands to whoever holds a task.
 pub trait Inbox: Send + Sync {
     /// Leaves a command for the holder of a task, or for whoever will hold it. A task that has ended takes none, and
-    /// that is no error: its end may have been a moment ago.
+    /// that is no error: its end may have been a moment ago. Once it was polled, the command may be left though the
+    /// future is dropped.
     fn send(&self, uid: &Uid, command: Command) -> BoxFuture<'_, Result<(), Error>>;
 
     /// Takes the commands for all tasks that this owner holds, oldest first. Wait for the answer: what was taken by a

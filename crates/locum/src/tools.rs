@@ -1,4 +1,7 @@
 //! Tools: what an agent can do besides talking. Each is one file with its description beside it.
+//!
+//! The tools that come with locum read files below the project's root and cannot leave it; [`Tool`] is for an
+//! application's own.
 
 mod desk_tool;
 mod find;
@@ -37,20 +40,78 @@ use self::desk_tool::DeskTool;
 use self::reading::ReadingTool;
 use crate::pool::Pool;
 
-/// Something an agent can call. Failure is output that the model reads.
+/// Something an agent can call. Failure is output that the model reads, so that it can try something else.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use locum::models::scripted::{Say, Scripted};
+/// use locum::tools::{Tool, ToolFuture, ToolScope};
+/// use locum::transcript::{Repeat, ToolOutput, ToolSpec};
+/// use locum::{AgentName, AgentSpec, Desk};
+/// use serde_json::{Value, json};
+///
+/// /// Looks up what is in stock.
+/// struct Stock {
+///     spec: ToolSpec,
+/// }
+///
+/// impl Tool for Stock {
+///     fn spec(&self) -> &ToolSpec {
+///         &self.spec
+///     }
+///
+///     fn call<'a>(&'a self, input: Value, _scope: &'a ToolScope) -> ToolFuture<'a> {
+///         Box::pin(async move {
+///             Ok(match input["item"].as_str() {
+///                 Some("bolts") => ToolOutput::ok("250"),
+///                 Some(other) => ToolOutput::failed(format!("nothing is called {other}")),
+///                 None => ToolOutput::failed("`item` must be a text"),
+///             })
+///         })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let spec = ToolSpec {
+///     name: "stock".to_owned(),
+///     description: "Says how many of an item are in stock.".to_owned(),
+///     input_schema: json!({"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}),
+///     // It only reads: a call whose end was never recorded may be made again.
+///     repeat: Repeat::Safe,
+/// };
+/// let mut clerk = AgentSpec::new(AgentName::parse("clerk")?, "Knows the stock", "You answer from the stock.");
+/// clerk.tools = Some(vec!["stock".to_owned()]);
+/// let says = [Say::calls([("stock", json!({"item": "bolts"}))]), Say::text("250 bolts.")];
+/// let desk = Desk::builder()
+///     .tool(Arc::new(Stock { spec }))
+///     .agent(clerk)
+///     .model("script", Arc::new(Scripted::new().agent("clerk", says)))
+///     .build()?;
+/// let run = json!({"action": "run", "agent": "clerk", "task": "How many bolts?"});
+/// let answer = serde_json::to_value(desk.call("subagent", run).await?)?;
+/// assert_eq!((&answer["result"], &answer["turns_used"]), (&json!("250 bolts."), &json!(2)));
+/// # Ok(())
+/// # }
+/// ```
 pub trait Tool: Send + Sync {
-    /// What a model is told about it.
+    /// What a model is told about it, and what the engine must know of it.
     fn spec(&self) -> &ToolSpec;
 
-    /// Runs one call. The input is a JSON object; anything else about it is the tool's to check. Dropping the future
-    /// may leave blocking work behind, which ends when it next looks at [`ToolScope::stop`].
+    /// Runs one call. The input is a JSON object; anything else about it is the tool's to check.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future is dropped when the task is cancelled, stalls or is handed over. Blocking work may be left behind
+    /// then; it should end when it next looks at [`ToolScope::stop`].
     fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a>;
 }
 
 /// What a tool call returns.
 pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolLayerError>>;
 
-/// The tool layer itself cannot be used; the task ends with it.
+/// The tool layer itself cannot be used; the task ends with it. A call that merely failed is a [`ToolOutput`].
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolLayerError(pub String);
@@ -68,11 +129,12 @@ pub struct ToolScope {
     pub stop: CancellationToken,
     /// Where blocking work runs.
     pub(crate) pool: Arc<Pool>,
-    /// The desk of the calling task's session, for the tools that are requests themselves.
+    /// The desk of the calling task, for tools that delegate or share context themselves: it may do no more than the
+    /// task was granted.
     pub desk: crate::desk::Desk,
 }
 
-/// The tools that read files and change nothing.
+/// The tools that read files and change nothing: `read`, `grep`, `find`, `ls`, `tree` and `think`.
 pub fn reading_tools() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(ReadingTool::<read::Read>::default()),
@@ -84,7 +146,7 @@ pub fn reading_tools() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// The tools that come with locum.
+/// The tools that come with locum: the reading ones, `shared_context` and `subagent`.
 pub fn standard_tools() -> Vec<Arc<dyn Tool>> {
     let mut tools = reading_tools();
     tools.push(Arc::new(DeskTool::shared_context()));

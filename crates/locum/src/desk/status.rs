@@ -93,7 +93,16 @@ impl Desk {
         Ok(())
     }
 
-    /// Looks after tasks that lost their worker, before this verb answers and ends.
+    /// Looks after tasks that lost their worker, before a process that does not stay answers and ends: as
+    /// [`Desk::adopt_orphans`] with [`Stay::Short`].
+    ///
+    /// # Errors
+    ///
+    /// The store failed, or a process could not be started.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Desk::adopt_orphans`].
     pub async fn look_after_orphans(&self) -> Result<usize, Refusal> {
         self.adopt_orphans(Stay::Short).await.map_err(|error| store_refusal(&error))
     }

@@ -36,6 +36,24 @@ use super::{
 };
 
 /// Keeps tasks and sessions in a SQLite database.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use locum::store::sqlite::SqliteStore;
+/// use locum::{Desk, Stay};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("tasks.db");
+/// let store = SqliteStore::open(&path)?;
+/// let desk = Desk::builder().store(Arc::new(store)).bundled_agents().build()?;
+/// // What an earlier process of this project left behind goes on here.
+/// assert_eq!(desk.adopt_orphans(Stay::Long).await?, 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SqliteStore {
     // Dropped first: the last connection that closes empties the write-ahead log, and this one cannot write.
@@ -47,6 +65,11 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens the database in this file, and makes it if it does not exist, for its user alone. Several processes may
     /// have it open at once; a database that a newer version has written is refused.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened or made, is no database, or was written by a newer version; the message says what to
+    /// do about it.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let writer = schema::open_writer(path)?;
         let reader = schema::open_reader(path)?;
@@ -55,7 +78,7 @@ impl SqliteStore {
         Ok(Self { reader: Reader::start(reader)?, writer, changes })
     }
 
-    /// How many transactions this handle has committed: many writes share one.
+    /// How many transactions this handle has committed: many writes share one. For measurements.
     pub fn commits(&self) -> u64 {
         self.writer.commits()
     }

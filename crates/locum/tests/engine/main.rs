@@ -24,6 +24,7 @@ mod polling;
 mod results;
 
 mod crowd;
+mod examples;
 mod operations;
 mod progress;
 mod secrets;
