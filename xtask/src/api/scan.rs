@@ -26,7 +26,11 @@ pub(super) struct Scan<'a> {
     lines: Vec<(String, String)>,
     /// The paths of the public types of each name.
     types: BTreeMap<String, Vec<String>>,
+    /// The names of the types and traits that are not public.
+    private: BTreeSet<String>,
     methods: Vec<Method>,
+    /// Traits that types have, each as the head of its block and the module that it is in.
+    traits: Vec<(String, String)>,
 }
 
 /// A public function of a type's own block.
@@ -50,7 +54,14 @@ struct Item<'a> {
 
 impl<'a> Scan<'a> {
     pub(super) fn new(read: ReadSource<'a>) -> Self {
-        Self { read, lines: Vec::new(), types: BTreeMap::new(), methods: Vec::new() }
+        Self {
+            read,
+            lines: Vec::new(),
+            types: BTreeMap::new(),
+            private: BTreeSet::new(),
+            methods: Vec::new(),
+            traits: Vec::new(),
+        }
     }
 
     /// Reads one file and the modules that it declares. `folder` is where those are.
@@ -62,12 +73,13 @@ impl<'a> Scan<'a> {
     /// Every line, sorted by path; methods stand with their type wherever their block is.
     pub(super) fn into_lines(mut self) -> Vec<String> {
         for Method { module, owner, name, signature } in std::mem::take(&mut self.methods) {
-            // Of several types with this name, the one nearest to the block is meant.
-            let paths = self.types.get(&owner).into_iter().flatten();
-            if let Some(path) = paths.max_by_key(|path| shared_start(path, &module)) {
+            if let Some(path) = self.path_of(&owner, &module) {
                 let path = format!("{path}::{name}");
                 self.push(&path, with_path(&signature, &path));
             }
+        }
+        for (head, module) in std::mem::take(&mut self.traits) {
+            self.trait_of(&head, &module);
         }
         let is_use = |line: &str| line.starts_with("use ");
         let declared: BTreeSet<String> =
@@ -77,6 +89,12 @@ impl<'a> Scan<'a> {
         self.lines.sort();
         self.lines.dedup();
         self.lines.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The public type of this name: of several, the one nearest to the module.
+    fn path_of(&self, name: &str, module: &str) -> Option<String> {
+        let paths = self.types.get(name).into_iter().flatten();
+        paths.max_by_key(|path| shared_start(path, module)).cloned()
     }
 
     fn block(&mut self, path: &str, folder: &str, code: &str) -> Result<()> {
@@ -106,6 +124,11 @@ impl<'a> Scan<'a> {
             self.methods_of(path, head, item.body.unwrap_or_default());
         } else if let Some(head) = public {
             self.public_item(path, head, item.body.unwrap_or_default());
+        } else {
+            let (kind, rest) = kind_of(head);
+            if ["struct", "enum", "trait", "type"].contains(&kind.as_str()) {
+                self.private.insert(leading_identifier(rest));
+            }
         }
         Ok(())
     }
@@ -115,7 +138,7 @@ impl<'a> Scan<'a> {
             return self.uses(path, &format!("{tree}{{{body}}}"), body.is_empty().then_some(tree));
         }
         let (kind, rest) = kind_of(head);
-        let name: String = rest.chars().take_while(|character| lexer::is_identifier(*character)).collect();
+        let name = leading_identifier(rest);
         let inner = format!("{path}::{name}");
         // What a constant is worth is not part of what it is.
         let shown = if kind.ends_with("const") { head.split(" = ").next().unwrap_or(head) } else { head };
@@ -166,16 +189,28 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// A trait that a public type has, unless something private is part of it: then nobody outside can use it.
+    fn trait_of(&mut self, head: &str, module: &str) {
+        let Some((trait_head, owner)) = head.split_once(" for ") else { return };
+        let words = || head.split(|character| !lexer::is_identifier(character));
+        let is_private = |word: &str| self.private.contains(word) && !self.types.contains_key(word);
+        let name = leading_identifier(owner);
+        let Some(path) = self.path_of(&name, module).filter(|_| !words().any(is_private)) else { return };
+        let line = format!("{trait_head} for {path}{}", &owner[name.len()..]);
+        self.push(&format!("{path}::"), line);
+    }
+
     /// The public functions of a type's own block. What a trait makes public is said where the trait is.
     fn methods_of(&mut self, module: &str, head: &str, body: &str) {
         if head.contains(" for ") {
+            self.traits.push((head.to_owned(), module.to_owned()));
             return;
         }
         let owner = match head.strip_prefix("impl<") {
             Some(generic) => generic.split_once("> ").map_or(generic, |(_, owner)| owner),
             None => head.trim_start_matches("impl").trim(),
         };
-        let owner: String = owner.chars().take_while(|character| lexer::is_identifier(*character)).collect();
+        let owner = leading_identifier(owner);
         for item in items(body) {
             let Some(head) = item.head.strip_prefix("pub ") else { continue };
             if let Some(name) = function_name(head) {
@@ -279,7 +314,11 @@ fn kind_of(head: &str) -> (String, &str) {
 
 fn function_name(head: &str) -> Option<String> {
     let (kind, rest) = kind_of(head);
-    (kind == "fn").then(|| rest.chars().take_while(|character| lexer::is_identifier(*character)).collect())
+    (kind == "fn").then(|| leading_identifier(rest))
+}
+
+fn leading_identifier(text: &str) -> String {
+    text.chars().take_while(|character| lexer::is_identifier(*character)).collect()
 }
 
 /// A declaration with its path in the place of its name.

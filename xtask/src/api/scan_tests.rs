@@ -58,7 +58,21 @@ fn public_functions_of_a_type_stand_with_it_wherever_they_are_written() {
     ];
     assert_eq!(
         lines(&files),
-        ["mod a::desk", "struct a::desk::Desk", "fn a::desk::Desk::a(&self)", "async fn a::desk::Desk::d(&self)"]
+        [
+            "mod a::desk",
+            "struct a::desk::Desk",
+            "impl X for a::desk::Desk",
+            "fn a::desk::Desk::a(&self)",
+            "async fn a::desk::Desk::d(&self)"
+        ]
+    );
+}
+
+#[test]
+fn a_trait_of_a_public_type_counts_unless_something_in_it_is_private() {
+    check(
+        "pub struct S;\nstruct P;\nimpl From<u8> for S {}\nimpl From<P> for S {}\nimpl<'a> T<S> for P {}\nimpl<T: X> Y for S {}",
+        &["struct a::S", "impl From<u8> for a::S", "impl<T: X> Y for a::S"],
     );
 }
 

@@ -163,7 +163,7 @@ impl DeskBuilder {
     }
 
     /// A model of the application's own, known by this name. The first one is the session's model unless
-    /// [`DeskBuilder::session_model`] names another. See [`Model`] for an example.
+    /// [`DeskBuilder::session_model`] names another. [The guide](crate#a-model-of-your-own) has an example.
     #[must_use]
     pub fn model(mut self, name: &str, model: Arc<dyn Model>) -> Self {
         self.models.push((name.to_owned(), model));
