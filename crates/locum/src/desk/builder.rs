@@ -28,10 +28,11 @@ use crate::worker::Worker;
 
 /// Builds an engine and the first [`Desk`] of it.
 ///
-/// Everything has a default, and the order of the calls does not matter. Without any of them there is a store in
-/// memory, the session `main`, the working directory as the project, the built-in offline model, and neither agents
-/// nor tools: nothing reads the environment, a file or the network behind the application's back. What a program
-/// wants from these it says here, or leaves it to [`setup`](crate::setup), which does what the `locum` program does.
+/// Everything has a default, and the order of the calls matters only among those for one name: a later agent, tool or
+/// model replaces an earlier one. Without any of them there is a store in memory, the session `main`, the working
+/// directory as the project, the built-in offline model, and neither agents nor tools: nothing reads the environment,
+/// a file or the network behind the application's back. What a program wants from these it says here, or leaves it to
+/// [`setup`](crate::setup), which does what the `locum` program does.
 ///
 /// | what | with | default |
 /// |---|---|---|
