@@ -70,7 +70,7 @@ impl Flat {
         let mut schema = self.generator.subschema_for::<T>().to_value();
         let Some(Value::Object(fields)) = schema.get_mut("properties").map(Value::take) else { return self };
         for (name, mut field) in fields {
-            tidy(&mut field);
+            flatten(&mut field);
             self.properties.entry(name).or_insert(field);
         }
         self
@@ -86,11 +86,11 @@ impl Flat {
     }
 }
 
-/// Every token of a schema is paid for in every request: an optional field is known by not being required, a number's
-/// format says nothing to a model, and the entries of `tasks` are described once, at the top level.
-fn tidy(field: &mut Value) {
+/// Leaves out of a field's schema what says nothing to a model: every token is paid for in every request, an optional
+/// field is known by not being required, and a number's format helps nobody.
+pub fn strip_noise(field: &mut Value) {
     let Value::Object(object) = field else { return };
-    for noise in ["format", "minimum", "default"] {
+    for noise in ["title", "format", "minimum", "default"] {
         object.remove(noise);
     }
     if let Some(Value::Array(types)) = object.get_mut("type") {
@@ -100,6 +100,12 @@ fn tidy(field: &mut Value) {
             object.insert("type".to_owned(), only);
         }
     }
+}
+
+/// A field as the flat schema shows it; the entries of `tasks` are described once, at the top level.
+fn flatten(field: &mut Value) {
+    strip_noise(field);
+    let Value::Object(object) = field else { return };
     if let Some(Value::Array(choices)) = object.get("anyOf")
         && let Some(Value::Object(choice)) = choices.iter().find(|choice| choice["type"] != "null").cloned()
     {

@@ -1,5 +1,6 @@
 //! From an input type to what a model is told about a tool, and from what a model wrote back to that type.
 
+use locum_core::protocol::schema::strip_noise;
 use locum_core::transcript::{Repeat, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -59,26 +60,10 @@ fn schema<I: JsonSchema>() -> Value {
         object.remove("title");
         object.remove("description");
         if let Some(Value::Object(fields)) = object.get_mut("properties") {
-            fields.values_mut().for_each(strip);
+            fields.values_mut().for_each(strip_noise);
         }
     }
     schema
-}
-
-/// Every token of a schema is paid for in every request: an optional field is known by not being required, and a
-/// number's format says nothing to a model.
-fn strip(field: &mut Value) {
-    let Value::Object(object) = field else { return };
-    for noise in ["title", "format", "minimum", "default"] {
-        object.remove(noise);
-    }
-    if let Some(Value::Array(types)) = object.get_mut("type") {
-        types.retain(|name| name != "null");
-        if let [only] = types.as_slice() {
-            let only = only.clone();
-            object.insert("type".to_owned(), only);
-        }
-    }
 }
 
 #[cfg(test)]
