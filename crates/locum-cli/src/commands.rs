@@ -11,6 +11,7 @@ mod parallel;
 mod prompt;
 mod result;
 mod run;
+mod sessions;
 mod spawn;
 mod tasks;
 mod tools;

@@ -97,6 +97,16 @@ impl Output {
         }
     }
 
+    /// Asks a person a question; no without one, or without a clear yes.
+    pub(crate) fn asks(self, question: &str) -> bool {
+        if self.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return false;
+        }
+        self.aside(&format!("{question} [y/N]"));
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+    }
+
     /// A refusal, in the form that the reader can use; with JSON on standard output too.
     pub(crate) fn refuse(self, refusal: &Refusal) -> Exit {
         if self.json {

@@ -76,6 +76,20 @@ pub const CONTEXT_VALUE_TOKENS_MAX: usize = 1000;
 pub const CONTEXT_VALUE_TOKENS_WARN: usize = 800;
 /// Tokens of the whole shared context of a session.
 pub const CONTEXT_TOKENS_MAX: usize = 10_000;
+/// Keys of a session: `list_keys` shows them all, and an empty value has no tokens.
+pub const CONTEXT_KEYS_MAX: usize = 1000;
+/// Keys of one `read_batch`: together they may hold no more than the whole.
+pub const CONTEXT_BATCH_KEYS_MAX: usize = 100;
+/// Versions of a key that are kept.
+pub const CONTEXT_HISTORY_MAX: usize = 20;
+/// Snapshots of a session: each is as large as the whole.
+pub const CONTEXT_SNAPSHOTS_MAX: usize = 20;
+/// The longest life of a value that expires: a year. What is kept longer is kept.
+pub const CONTEXT_TTL_SECONDS_MAX: u64 = 31_536_000;
+/// Patterns of participants in one list: they are matched with every look at the key.
+pub const CONTEXT_PATTERNS_MAX: usize = 20;
+/// Characters of a pattern: more than the longest identity has.
+pub const CONTEXT_PATTERN_CHARS_MAX: usize = 160;
 
 /// Bytes of one JSON request at a door: far above every legal request, far below what hurts.
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;

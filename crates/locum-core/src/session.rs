@@ -3,11 +3,13 @@
 //! A store loads a [`SessionView`], hands it to a pure decision and writes the [`SessionChange`]s that come back, all
 //! or none. Two processes can therefore never take the same id or the same last place.
 
+pub mod life;
+
 use std::collections::BTreeMap;
 
 use crate::agent::AgentSpec;
 use crate::ids::{AgentName, TaskId, Timestamp, Uid};
-use crate::protocol::response::{Entry, KeyLine};
+use crate::protocol::response::{Entry, KeyLine, SnapshotLine};
 use crate::task::event::Parked;
 use crate::task::outcome::Status;
 use crate::task::plan::Plan;
@@ -31,21 +33,33 @@ pub enum ContextLookup {
     /// Nothing.
     #[default]
     None,
-    /// One key and the size of the whole.
-    Key(String),
     /// Every key, without values.
     Keys,
+    /// One key with its value, and every key without.
+    Key(String),
+    /// These keys with their values.
+    Values(Vec<String>),
+    /// What one key held.
+    History(String),
+    /// The snapshots, without values.
+    Snapshots,
+    /// Every key with its value, the snapshots, and the values of this one.
+    Snapshot(String),
 }
 
 /// A session, as far as a decision asked to see it.
 #[derive(Debug, Clone, Default)]
 pub struct SessionView {
+    /// Whether it was made, by a request or by its first change.
+    pub exists: bool,
     /// Whether the session can only be read.
     pub archived: bool,
     /// The number of the next task.
     pub next_task: u32,
     /// Running tasks.
     pub running: u32,
+    /// Tasks that have not ended, running or not.
+    pub unfinished: u32,
     /// Tasks that were ever accepted.
     pub spawned: u32,
     /// The agents that were defined in the session.
@@ -85,14 +99,25 @@ pub struct IdempotentTask {
 /// The shared context, as far as it was looked up.
 #[derive(Debug, Clone, Default)]
 pub struct ContextView {
-    /// The key that was asked for, if it exists.
-    pub entry: Option<Entry>,
-    /// The last version that the key ever had, also if it is deleted; 0 if it never existed.
-    pub last_version: u64,
-    /// Tokens of all values.
-    pub total_tokens: usize,
-    /// Every key, where that was asked for.
+    /// The keys whose values were asked for, as far as they ever had one.
+    pub slots: BTreeMap<String, Slot>,
+    /// Every key that has a value, also if that has expired, by name.
     pub keys: Vec<KeyLine>,
+    /// The last versions of a key, newest first.
+    pub history: Vec<Entry>,
+    /// The snapshots, by label.
+    pub snapshots: Vec<SnapshotLine>,
+    /// The values of the snapshot that was asked for, if it exists.
+    pub snapshot: Option<Vec<Entry>>,
+}
+
+/// A key that had a value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slot {
+    /// The last version that it ever had, also if it was removed.
+    pub last_version: u64,
+    /// Its value, if it was not removed; it may have expired.
+    pub entry: Option<Entry>,
 }
 
 /// What a decision changes.
@@ -111,11 +136,32 @@ pub enum SessionChange {
     },
     /// A value of the shared context is set.
     PutContext(Entry),
-    /// A value of the shared context is removed; its version is kept.
+    /// A value of the shared context is removed; its version and its history are kept.
     RemoveContext {
         /// The key.
         key: String,
+        /// The version that is removed.
+        version: u64,
+        /// Who removes it; `expiry` if its time was over.
+        by: String,
     },
+    /// The shared context is kept under a label, in the place of what was kept under it.
+    PutSnapshot(Box<Snapshot>),
+    /// The session is made. Every other change makes it too.
+    Create,
+    /// From now on the session can only be read.
+    Archive,
+    /// The session and everything in it is removed.
+    Delete,
+}
+
+/// The shared context as it was at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// What is shown of it.
+    pub line: SnapshotLine,
+    /// The values.
+    pub entries: Vec<Entry>,
 }
 
 /// A task that is accepted.

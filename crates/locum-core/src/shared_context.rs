@@ -1,106 +1,149 @@
 //! The rules of the shared context: a small, versioned key-value store of a session. Pure: a store loads what
 //! [`lookup`] names and writes what [`decide`] changes, in one transaction.
+//!
+//! A value that has expired, and one that the caller may not read, is as if it were not there; it is not listed, and
+//! reading it is `KEY_NOT_FOUND`. Writing needs a right of its own: without it a write is refused.
+
+mod participants;
+mod snapshots;
+mod writing;
 
 use crate::ids::{Identity, Timestamp};
 use crate::limits;
-use crate::protocol::request::{ContextDelete, ContextWrite};
-use crate::protocol::response::{Deleted, Entry, Keys, Written};
+use crate::protocol::request::{ContextBatch, ContextHistory};
+use crate::protocol::response::{Batch, Entry, History, KeyLine, Keys, Version};
 use crate::protocol::{Code, ContextAction, Refusal, Response};
 use crate::session::{ContextLookup, SessionChange, SessionView};
-use crate::usage::{estimate_tokens, fits_tokens};
+
+pub use participants::matches;
+
+/// Who removes a value whose time was over, where a participant would be named.
+pub const EXPIRY: &str = "expiry";
+
+/// Under which an action is decided.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    /// Who acts.
+    pub participant: &'a Identity,
+    /// When.
+    pub now: Timestamp,
+    /// Whether keys may have a `name:` before them.
+    pub namespaces: bool,
+}
+
+/// An answer and what changes.
+type Verdict = Result<(Response, Vec<SessionChange>), Refusal>;
 
 /// What a decision about this action needs to see.
 pub fn lookup(action: &ContextAction) -> ContextLookup {
     match action {
         ContextAction::ListKeys(_) => ContextLookup::Keys,
-        ContextAction::Read(read) => ContextLookup::Key(read.key.clone()),
+        ContextAction::Read(read) => ContextLookup::Values(vec![read.key.clone()]),
+        // A list that is too long is refused unseen.
+        ContextAction::ReadBatch(batch) => {
+            ContextLookup::Values(batch.keys.iter().take(limits::CONTEXT_BATCH_KEYS_MAX).cloned().collect())
+        }
+        ContextAction::ReadHistory(history) => ContextLookup::History(history.key.clone()),
         ContextAction::Write(write) => ContextLookup::Key(write.key.clone()),
         ContextAction::Delete(delete) => ContextLookup::Key(delete.key.clone()),
+        ContextAction::ListSnapshots(_) => ContextLookup::Snapshots,
+        ContextAction::Snapshot(named) | ContextAction::Restore(named) => ContextLookup::Snapshot(named.label.clone()),
     }
 }
 
-/// Decides about an action of this participant.
+/// Decides about an action.
 pub fn decide(
     action: &ContextAction,
-    participant: &Identity,
-    now: Timestamp,
+    terms: &Terms<'_>,
     view: &SessionView,
-) -> Result<(Response, Option<SessionChange>), Refusal> {
+) -> Result<(Response, Vec<SessionChange>), Refusal> {
     match action {
-        ContextAction::ListKeys(_) => {
-            let keys = view.context.keys.clone();
-            Ok((Response::Keys(Keys { keys, total_size_tokens: view.context.total_tokens }), None))
-        }
+        ContextAction::ListKeys(_) => list_keys(terms, view),
         ContextAction::Read(read) => {
-            check_key(&read.key)?;
-            let entry = view.context.entry.clone().ok_or_else(|| key_not_found(&read.key))?;
-            Ok((Response::Entry(entry), None))
+            check_key(&read.key, terms)?;
+            let entry = readable(&read.key, terms, view).ok_or_else(|| key_not_found(&read.key))?;
+            Ok((Response::Entry(entry.clone()), Vec::new()))
         }
-        ContextAction::Write(write) => {
-            check_writable(view)?;
-            let entry = write_entry(write, participant, now, view)?;
-            let size = estimate_tokens(&entry.value);
-            let warning = (size >= limits::CONTEXT_VALUE_TOKENS_WARN).then(|| {
-                format!("the value has {size} of at most {} tokens; distil it", limits::CONTEXT_VALUE_TOKENS_MAX)
-            });
-            let written = Written {
-                key: entry.key.clone(),
-                version: entry.version,
-                written_by: entry.written_by.clone(),
-                written_at: entry.written_at,
-                warning,
-            };
-            Ok((Response::Written(written), Some(SessionChange::PutContext(entry))))
-        }
-        ContextAction::Delete(delete) => {
-            check_writable(view)?;
-            let previous_version = delete_entry(delete, view)?;
-            let deleted = Deleted { deleted: delete.key.clone(), previous_version };
-            Ok((Response::Deleted(deleted), Some(SessionChange::RemoveContext { key: delete.key.clone() })))
-        }
+        ContextAction::ReadBatch(batch) => read_batch(batch, terms, view),
+        ContextAction::ReadHistory(history) => read_history(history, terms, view),
+        ContextAction::Write(write) => writing::write(write, terms, view),
+        ContextAction::Delete(delete) => writing::delete(delete, terms, view),
+        ContextAction::Snapshot(named) => snapshots::take(&named.label, terms, view),
+        ContextAction::ListSnapshots(_) => snapshots::list(view),
+        ContextAction::Restore(named) => snapshots::restore(&named.label, terms, view),
     }
 }
 
-fn write_entry(
-    write: &ContextWrite,
-    participant: &Identity,
-    now: Timestamp,
-    view: &SessionView,
-) -> Result<Entry, Refusal> {
-    check_key(&write.key)?;
-    if !fits_tokens(&write.value, limits::CONTEXT_VALUE_TOKENS_MAX) {
-        let (is, most) = (estimate_tokens(&write.value), limits::CONTEXT_VALUE_TOKENS_MAX);
-        return Err(Refusal::new(
-            Code::ValueTooLarge,
-            format!("the value has {is} tokens; at most {most} are allowed"),
-        )
-        .hint("distil it, or split it over several keys"));
-    }
-    check_version(write.expected_version, view)?;
-    let replaced = view.context.entry.as_ref().map_or(0, |entry| estimate_tokens(&entry.value));
-    let total = view.context.total_tokens - replaced.min(view.context.total_tokens) + estimate_tokens(&write.value);
-    if total > limits::CONTEXT_TOKENS_MAX {
-        let message =
-            format!("the shared context would have {total} tokens; at most {} are allowed", limits::CONTEXT_TOKENS_MAX);
-        return Err(Refusal::new(Code::StoreFull, message).hint("delete or shorten keys that are no longer needed"));
-    }
-    Ok(Entry {
-        key: write.key.clone(),
-        value: write.value.clone(),
-        written_by: participant.to_string(),
-        written_at: now,
-        version: view.context.last_version + 1,
-    })
+fn list_keys(terms: &Terms<'_>, view: &SessionView) -> Verdict {
+    let live: Vec<&KeyLine> = live_keys(terms, view).collect();
+    let total_size_tokens = live.iter().map(|line| line.value_size_tokens).sum();
+    let shown = live.into_iter().filter(|line| participants::allows(&line.readable_by, terms.participant));
+    Ok((Response::Keys(Keys { keys: shown.cloned().collect(), total_size_tokens }), Vec::new()))
 }
 
-fn delete_entry(delete: &ContextDelete, view: &SessionView) -> Result<u64, Refusal> {
-    check_key(&delete.key)?;
-    let entry = view.context.entry.as_ref().ok_or_else(|| key_not_found(&delete.key))?;
-    check_version(delete.expected_version, view)?;
-    Ok(entry.version)
+fn read_batch(batch: &ContextBatch, terms: &Terms<'_>, view: &SessionView) -> Verdict {
+    if batch.keys.len() > limits::CONTEXT_BATCH_KEYS_MAX {
+        let (is, most) = (batch.keys.len(), limits::CONTEXT_BATCH_KEYS_MAX);
+        return Err(Refusal::invalid(format!("read_batch has {is} keys; at most {most} are allowed")));
+    }
+    let (mut entries, mut missing): (Vec<Entry>, Vec<String>) = (Vec::new(), Vec::new());
+    for (place, key) in batch.keys.iter().enumerate() {
+        check_key(key, terms)?;
+        if batch.keys[..place].contains(key) {
+            continue;
+        }
+        match readable(key, terms, view) {
+            Some(entry) => entries.push(entry.clone()),
+            None => missing.push(key.clone()),
+        }
+    }
+    Ok((Response::Batch(Batch { entries, missing }), Vec::new()))
 }
 
-fn check_writable(view: &SessionView) -> Result<(), Refusal> {
+/// What a key held, also if it was removed. Each version is shown to those who could read it.
+fn read_history(history: &ContextHistory, terms: &Terms<'_>, view: &SessionView) -> Verdict {
+    check_key(&history.key, terms)?;
+    if history.versions == Some(0) {
+        return Err(Refusal::invalid("read_history: `versions` must be at least 1"));
+    }
+    let most = history.versions.unwrap_or(usize::MAX).min(limits::CONTEXT_HISTORY_MAX);
+    let shown = view.context.history.iter().filter(|entry| participants::allows(&entry.readable_by, terms.participant));
+    let version = |entry: &Entry| Version {
+        version: entry.version,
+        value: entry.value.clone(),
+        written_by: entry.written_by.clone(),
+        written_at: entry.written_at,
+    };
+    let versions: Vec<Version> = shown.take(most).map(version).collect();
+    if versions.is_empty() {
+        return Err(key_not_found(&history.key));
+    }
+    Ok((Response::History(History { key: history.key.clone(), versions }), Vec::new()))
+}
+
+/// The entry that a participant may read.
+fn readable<'a>(key: &str, terms: &Terms<'_>, view: &'a SessionView) -> Option<&'a Entry> {
+    live_entry(key, terms, view).filter(|entry| participants::allows(&entry.readable_by, terms.participant))
+}
+
+fn live_entry<'a>(key: &str, terms: &Terms<'_>, view: &'a SessionView) -> Option<&'a Entry> {
+    view.context.slots.get(key)?.entry.as_ref().filter(|entry| is_live(entry.expires_at, terms.now))
+}
+
+fn live_keys<'a>(terms: &Terms<'_>, view: &'a SessionView) -> impl Iterator<Item = &'a KeyLine> {
+    let now = terms.now;
+    view.context.keys.iter().filter(move |line| is_live(line.expires_at, now))
+}
+
+fn is_live(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
+    expires_at.is_none_or(|at| now < at)
+}
+
+fn removal(key: &str, version: u64, by: &str) -> SessionChange {
+    SessionChange::RemoveContext { key: key.to_owned(), version, by: by.to_owned() }
+}
+
+fn check_active(view: &SessionView) -> Result<(), Refusal> {
     if view.archived {
         return Err(Refusal::new(
             Code::SessionArchived,
@@ -110,29 +153,43 @@ fn check_writable(view: &SessionView) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_key(key: &str) -> Result<(), Refusal> {
+fn check_key(key: &str, terms: &Terms<'_>) -> Result<(), Refusal> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if !key.is_empty() && key.len() <= limits::NAME_CHARS_MAX && key.chars().all(allowed) {
+    let is_word = |text: &str| !text.is_empty() && text.len() <= limits::NAME_CHARS_MAX && text.chars().all(allowed);
+    let is_key = match key.split_once(':') {
+        Some((name, key)) => terms.namespaces && is_word(name) && is_word(key),
+        None => is_word(key),
+    };
+    if is_key {
         return Ok(());
     }
     let shown: String = key.chars().take(80).collect();
-    Err(Refusal::new(Code::InvalidKey, format!("`{shown}` is not a key")).hint("[a-z0-9_], 1 to 64 characters"))
+    let form = if terms.namespaces { "[a-z0-9_], 1 to 64 characters, after `name:` or alone" } else { KEY_FORM };
+    Err(Refusal::new(Code::InvalidKey, format!("`{shown}` is not a key")).hint(form))
 }
 
-fn check_version(expected: Option<u64>, view: &SessionView) -> Result<(), Refusal> {
-    let Some(expected) = expected else { return Ok(()) };
-    match &view.context.entry {
-        None if expected == 0 => Ok(()),
-        None => {
-            Err(Refusal::new(Code::VersionConflict, format!("version {expected} was expected; the key does not exist")))
-        }
-        Some(entry) if entry.version == expected => Ok(()),
-        Some(entry) => {
-            let what = if expected == 0 { "no such key".to_owned() } else { format!("version {expected}") };
-            let message = format!("{what} was expected; version {} by {} is there", entry.version, entry.written_by);
-            Err(Refusal::new(Code::VersionConflict, message).hint("read it again, then write"))
-        }
+const KEY_FORM: &str = "[a-z0-9_], 1 to 64 characters";
+
+/// Refuses what would make the whole too large.
+fn check_total(tokens: usize, keys: usize) -> Result<(), Refusal> {
+    let (tokens_max, keys_max) = (limits::CONTEXT_TOKENS_MAX, limits::CONTEXT_KEYS_MAX);
+    let message = if tokens > tokens_max {
+        format!("the shared context would have {tokens} tokens; at most {tokens_max} are allowed")
+    } else if keys > keys_max {
+        format!("the shared context would have {keys} keys; at most {keys_max} are allowed")
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::new(Code::StoreFull, message).hint("delete or shorten keys that are no longer needed"))
+}
+
+/// Refuses a participant that may not write an entry.
+fn refuse_writer(entry: &Entry, terms: &Terms<'_>) -> Result<(), Refusal> {
+    if participants::allows(&entry.writable_by, terms.participant) {
+        return Ok(());
     }
+    let message = format!("`{}` is written by {} only", entry.key, entry.writable_by.join(", "));
+    Err(Refusal::invalid(message).hint("use another key, or leave it to them"))
 }
 
 fn key_not_found(key: &str) -> Refusal {

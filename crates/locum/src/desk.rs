@@ -5,8 +5,10 @@
 mod builder;
 mod cancel;
 mod collect;
+mod context;
 mod define;
 mod modes;
+mod sessions;
 mod spawn;
 mod status;
 pub(crate) mod storm;
@@ -14,16 +16,16 @@ mod wait;
 
 use std::sync::Arc;
 
-use locum_core::admission::{Caller, ParentTask};
+use locum_core::admission::{self, Caller, ParentTask};
 use locum_core::agent::AgentSpec;
 use locum_core::ids::{SessionId, SessionKey};
 use locum_core::protocol::{FaceDefaults, Refusal, Request, Response, SubagentAction, ToolRequest, parse};
 use locum_core::session::Lookup;
 use locum_core::task::Task;
-use locum_core::{admission, shared_context};
 use serde_json::Value;
 use tokio::sync::broadcast;
 
+use crate::context_changes::ContextChange;
 use crate::engine::Engine;
 use crate::launch::LaunchError;
 use crate::operation_log::Operation;
@@ -104,8 +106,14 @@ impl Desk {
         let request = self.engine.hands.redactor.value(request.into()).map_err(Refusal::internal)?;
         let payload = self.engine.hands.log.wants_payloads().then(|| serde_json::json!(request.tool));
         let action = action_name(&request.tool);
-        let answer = self.dispatch(request).await;
-        self.log(action, payload, &answer);
+        let (answer, changes) = match request.tool {
+            ToolRequest::SharedContext(action) => match self.shared_context(action).await {
+                Ok((response, changes)) => (Ok(response), changes),
+                Err(refusal) => (Err(refusal), Vec::new()),
+            },
+            ToolRequest::Subagent(action) => (self.subagent(action, &request.face).await, Vec::new()),
+        };
+        self.log(action, payload, &answer, &changes);
         answer
     }
 
@@ -123,13 +131,6 @@ impl Desk {
         let request =
             parse::tool_request(tool, input).map_err(|refusal| self.engine.hands.redactor.refusal(refusal))?;
         self.handle(Request::native(request)).await
-    }
-
-    async fn dispatch(&self, Request { tool, face }: Request) -> Result<Response, Refusal> {
-        match tool {
-            ToolRequest::SharedContext(action) => self.shared_context(action).await,
-            ToolRequest::Subagent(action) => self.subagent(action, &face).await,
-        }
     }
 
     async fn subagent(&self, action: SubagentAction, face: &FaceDefaults) -> Result<Response, Refusal> {
@@ -160,19 +161,6 @@ impl Desk {
             })
             .await?;
         Ok(Response::Agents(agents))
-    }
-
-    async fn shared_context(&self, action: locum_core::protocol::ContextAction) -> Result<Response, Refusal> {
-        let lookup = Lookup { context: shared_context::lookup(&action), ..Lookup::default() };
-        let (identity, now) = (self.caller.identity.clone(), self.engine.hands.clock.now());
-        let (_, response) = self
-            .engine
-            .decide(&self.session, lookup, move |_, view| {
-                let (response, change) = shared_context::decide(&action, &identity, now, view)?;
-                Ok((change.into_iter().collect(), response))
-            })
-            .await?;
-        Ok(response)
     }
 
     /// What an orchestrating model is told: how to delegate, and who is there. Put it into its system prompt.
@@ -291,14 +279,15 @@ impl Desk {
         Ok(uids.len())
     }
 
-    fn log(&self, action: &str, payload: Option<Value>, answer: &Result<Response, Refusal>) {
+    /// One line, or one for each change of the shared context.
+    fn log(&self, action: &str, payload: Option<Value>, answer: &Result<Response, Refusal>, changes: &[ContextChange]) {
         let log = &self.engine.hands.log;
         if !log.is_open() {
             return;
         }
         let about = About::of(answer);
         let payload = payload.map(|request| serde_json::json!({"request": request, "answer": shown(answer)}));
-        log.write(&Operation {
+        let mut operation = Operation {
             timestamp: self.engine.hands.clock.now(),
             session: self.session.id.as_str(),
             task: about.task,
@@ -306,8 +295,15 @@ impl Desk {
             action,
             status: about.status,
             turns: about.turns,
+            change: changes.first(),
             payload,
-        });
+        };
+        log.write(&operation);
+        operation.payload = None;
+        for change in changes.iter().skip(1) {
+            operation.change = Some(change);
+            log.write(&operation);
+        }
     }
 }
 
@@ -384,6 +380,11 @@ fn action_name(tool: &ToolRequest) -> &'static str {
             ContextAction::Read(_) => "shared_context.read",
             ContextAction::Write(_) => "shared_context.write",
             ContextAction::Delete(_) => "shared_context.delete",
+            ContextAction::ReadBatch(_) => "shared_context.read_batch",
+            ContextAction::ReadHistory(_) => "shared_context.read_history",
+            ContextAction::Snapshot(_) => "shared_context.snapshot",
+            ContextAction::ListSnapshots(_) => "shared_context.list_snapshots",
+            ContextAction::Restore(_) => "shared_context.restore",
         },
     }
 }

@@ -14,6 +14,7 @@ use locum_core::task::event::TaskEvent;
 use locum_core::task::{Outcome, Plan, Task, TaskSummary};
 use tokio_util::sync::CancellationToken;
 
+use crate::context_changes::ContextHub;
 use crate::hands::Hands;
 use crate::launch::Launcher;
 use crate::operation_log::Operation;
@@ -29,6 +30,7 @@ pub(crate) struct Engine {
     pub(crate) executor: Executor,
     pub(crate) launcher: Option<Launcher>,
     pub(crate) storm: crate::desk::storm::StatusCalls,
+    pub(crate) context_hub: ContextHub,
     /// Set when no more tasks are taken up.
     pub(crate) closed: CancellationToken,
 }
@@ -40,6 +42,8 @@ pub(crate) struct Rules {
     pub(crate) limits: Limits,
     pub(crate) root: String,
     pub(crate) enabled: bool,
+    /// Whether keys of the shared context may have a `name:` before them.
+    pub(crate) namespaces: bool,
 }
 
 /// Who works on accepted tasks.
@@ -164,6 +168,7 @@ impl Engine {
             action,
             status: fault,
             turns: Some(task.standing.usage.turns),
+            change: None,
             payload: None,
         });
     }

@@ -12,6 +12,7 @@
 //! [watching](#watching), [ending](#ending), [errors](#errors) and [examples](#examples).
 #![doc = include_str!("guide.md")]
 
+pub mod context_changes;
 pub mod desk;
 pub mod progress;
 

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use locum_core::ids::Timestamp;
 use serde::Serialize;
 
+use crate::context_changes::ContextChange;
 use crate::redact::Redactor;
 
 /// Where operations are logged; nowhere by default.
@@ -39,6 +40,9 @@ pub(crate) struct Operation<'a> {
     /// Turns of the task so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) turns: Option<u32>,
+    /// What it changed in the shared context: key, version, writer and size.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(crate) change: Option<&'a ContextChange>,
     /// What was asked and answered; only where the user said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) payload: Option<serde_json::Value>,

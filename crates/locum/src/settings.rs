@@ -198,6 +198,11 @@ impl Settings {
         self.switch("subagents.enabled")
     }
 
+    /// Whether keys of the shared context may have a `name:` before them.
+    pub fn namespaces(&self) -> bool {
+        self.switch("shared_context.namespaces")
+    }
+
     /// Whether tasks and results are logged.
     pub fn log_payloads(&self) -> bool {
         self.switch("log.payloads")

@@ -177,6 +177,7 @@ impl Setup {
             .limits(settings.limits())
             .patience(settings.patience())
             .enabled(settings.subagents_enabled())
+            .namespaces(settings.namespaces())
             .log(log)
             .redact(redactor)
             .executor(self.executor)

@@ -16,7 +16,7 @@ mod settling;
 mod conformance;
 
 use futures_util::future::BoxFuture;
-use locum_core::ids::{Seq, SessionKey, TaskId, Timestamp, Uid};
+use locum_core::ids::{Seq, SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::protocol::Refusal;
 use locum_core::session::{Lookup, SessionChange, SessionView};
 use locum_core::task::Record;
@@ -48,6 +48,9 @@ pub trait Sessions: Send + Sync {
 
     /// Tasks on one line each, oldest first. May be dropped at any time.
     fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>>;
+
+    /// The sessions of a project, by id.
+    fn sessions(&self, project: &str) -> BoxFuture<'_, Result<Vec<SessionRow>, Error>>;
 }
 
 /// The logs of tasks.
@@ -142,6 +145,21 @@ pub struct TaskRow {
     pub collected: bool,
     /// Who works on it; nobody once it has ended.
     pub owner: Option<OwnerId>,
+}
+
+/// A session in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRow {
+    /// Its id in the project.
+    pub id: SessionId,
+    /// Whether it can only be read.
+    pub archived: bool,
+    /// Tasks that were ever accepted.
+    pub tasks: u32,
+    /// Tasks that have not ended.
+    pub unfinished: u32,
+    /// Keys of the shared context that have a value.
+    pub keys: u32,
 }
 
 /// An owner's id: unique for each process that ever was one.

@@ -79,6 +79,21 @@ context {"action": "delete", "key": "goal"}
 context {"action": "delete", "key": "goal"}
 context {"action": "read"}
 context {"action": "run"}
+context {"action": "write", "key": "a", "value": "one", "readable_by": ["subagent:*"]}
+context {"action": "write", "key": "a", "value": "two", "writable_by": ["Nobody"]}
+context {"action": "snapshot", "label": "first"}
+context {"action": "snapshot", "label": "First"}
+context {"action": "write", "key": "a", "value": "two"}
+context {"action": "write", "key": "b", "value": "v"}
+context {"action": "write", "key": "b", "value": "v", "ttl_seconds": 0}
+context {"action": "read_batch", "keys": ["b", "a", "c"]}
+context {"action": "read_batch", "keys": "a"}
+context {"action": "read_history", "key": "a", "versions": 5}
+context {"action": "read_history", "key": "goal"}
+context {"action": "list_snapshots"}
+context {"action": "restore", "label": "first"}
+context {"action": "restore", "label": "second"}
+context {"action": "list_keys"}
 "#;
 
 fn requests() -> Vec<(&'static str, Value)> {

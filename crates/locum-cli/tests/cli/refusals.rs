@@ -8,7 +8,8 @@ use crate::conversation::Conversation;
 use crate::home::Home;
 
 /// The codes that no request to the native tools leads to here: delegation below the depth limit (the tool is not
-/// granted there), untrusted projects and archived sessions (there are none yet), and faults of locum itself.
+/// granted there), untrusted projects (there are none yet), the life of sessions (no tool decides about it), and faults
+/// of locum itself.
 const UNREACHABLE: [&str; 5] = ["DEPTH_EXCEEDED", "INTERNAL", "NOT_TRUSTED", "SESSION_ARCHIVED", "SESSION_NOT_FOUND"];
 
 /// What is asked in a home with these variables, under a name for the snapshot.

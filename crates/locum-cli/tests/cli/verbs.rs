@@ -133,6 +133,70 @@ fn the_shared_context_at_the_shell() {
 }
 
 #[test]
+fn history_snapshots_and_rights_at_the_shell() {
+    check("context_extensions", |shell| {
+        shell.run("context write goal A");
+        shell.run("context write goal B");
+        shell.run("context snapshots");
+        shell.run("context snapshot before-fix");
+        shell.run("context snapshot 'Not a label'");
+        shell.run("context write goal C --writable-by orchestrator --writable-by 'subagent:helper:*' --readable-by 'subagent:*'");
+        shell.run("context write goal D --readable-by 'No pattern'");
+        shell.run("context write extra more");
+        shell.run("context write extra more --ttl 0");
+        shell.run("context list");
+        shell.run("context read-batch goal nothing extra");
+        shell.run("context read-batch goal nothing --json");
+        shell.run("context history goal");
+        shell.run("context history goal --versions 1 --json");
+        shell.run("context history nothing");
+        shell.run("context snapshots");
+        shell.run("context snapshots --json");
+        shell.run("context restore after-fix");
+        shell.run("context restore before-fix");
+        shell.run("context read goal");
+        shell.run("context history extra");
+        shell.run("context restore before-fix --json");
+        shell.run("context write team:goal A");
+    });
+}
+
+#[test]
+fn sessions_at_the_shell() {
+    check("sessions", |shell| {
+        shell.run("context session list");
+        shell.run("context session create team");
+        shell.run("context session create team");
+        shell.run("context session create 'Not an id'");
+        shell.run("context write goal A --session team");
+        shell.run("context session list");
+        shell.run("context session archive team");
+        shell.run("context session archive tame");
+        shell.run("context write goal B --session team");
+        shell.run("run helper t --session team");
+        shell.run("context read goal --session team");
+        shell.run("context session list --json");
+        // Nobody is there to ask.
+        shell.run("context session delete team");
+        shell.run("context session delete team --yes");
+        shell.run("context session delete team --yes --json");
+        shell.run("context session create again --json");
+        shell.run("context session list");
+    });
+}
+
+#[test]
+fn namespaces_and_expiry_from_the_surroundings() {
+    let home = Home::new().with("LOCUM_SHARED_CONTEXT_NAMESPACES", "true");
+    assert_eq!(home.locum(&["context", "write", "team:goal", "A"]).stdout, "team:goal version 1\n");
+    let written = home.locum(&["context", "write", "lock", "mine", "--ttl", "3600", "--json"]);
+    let answer: Value = serde_json::from_str(&written.stdout).unwrap();
+    assert!(answer["expires_at"].is_string(), "{answer}");
+    let listed = home.locum(&["context", "list"]).stdout;
+    assert!(listed.contains("LIMITS") && listed.contains("until 20"), "{listed}");
+}
+
+#[test]
 fn agents_from_a_directory_and_files_that_are_broken() {
     let home = Home::new();
     home.write("agents/helper.md", HELPER);

@@ -17,7 +17,8 @@ pub const SUBAGENT_ACTIONS: [&str; 11] =
     ["list_agents", "define", "spawn", "status", "collect", "wait", "result", "cancel", "run", "parallel", "chain"];
 
 /// The actions of `shared_context`.
-pub const CONTEXT_ACTIONS: [&str; 4] = ["list_keys", "read", "write", "delete"];
+pub const CONTEXT_ACTIONS: [&str; 9] =
+    ["list_keys", "read", "write", "delete", "read_batch", "read_history", "snapshot", "list_snapshots", "restore"];
 
 /// Reads the input of one of the native tools.
 pub fn tool_request(tool: &str, input: Value) -> Result<ToolRequest, Refusal> {
@@ -57,6 +58,11 @@ fn shared_context(input: Value) -> Result<ContextAction, Refusal> {
         "read" => ContextAction::Read(typed(action, fields)?),
         "write" => ContextAction::Write(typed(action, fields)?),
         "delete" => ContextAction::Delete(typed(action, fields)?),
+        "read_batch" => ContextAction::ReadBatch(typed(action, fields)?),
+        "read_history" => ContextAction::ReadHistory(typed(action, fields)?),
+        "snapshot" => ContextAction::Snapshot(typed(action, fields)?),
+        "list_snapshots" => ContextAction::ListSnapshots(typed(action, fields)?),
+        "restore" => ContextAction::Restore(typed(action, fields)?),
         other => return Err(unknown_action(other, &CONTEXT_ACTIONS)),
     })
 }

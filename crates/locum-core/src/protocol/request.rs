@@ -1,9 +1,16 @@
 //! What a door may ask.
 
+mod shared_context;
+
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Isolation;
 use crate::limits;
+
+pub use shared_context::{
+    ContextAction, ContextBatch, ContextDelete, ContextHistory, ContextKey, ContextLabel, ContextWrite, ListKeys,
+    ListSnapshots,
+};
 
 /// One request: a tool's action, under the terms of the face through which it came.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -312,55 +319,4 @@ pub struct ResultPage {
     /// Characters of the page, default 4000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-}
-
-/// An action of the tool `shared_context`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ContextAction {
-    /// The keys, without values.
-    ListKeys(ListKeys),
-    /// One value.
-    Read(ContextKey),
-    /// Set one value.
-    Write(ContextWrite),
-    /// Remove one value.
-    Delete(ContextDelete),
-}
-
-/// `list_keys` has no fields.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ListKeys {}
-
-/// The field of `read`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ContextKey {
-    /// [a-z0-9_], at most 64 characters.
-    pub key: String,
-}
-
-/// The fields of `write`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ContextWrite {
-    /// [a-z0-9_], at most 64 characters.
-    pub key: String,
-    /// At most 1000 tokens of distilled state.
-    pub value: String,
-    /// Refuse unless this version is there; 0 means the key must not exist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expected_version: Option<u64>,
-}
-
-/// The fields of `delete`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ContextDelete {
-    /// [a-z0-9_], at most 64 characters.
-    pub key: String,
-    /// Refuse unless this version is there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expected_version: Option<u64>,
 }

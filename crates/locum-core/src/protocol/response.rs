@@ -1,5 +1,7 @@
 //! What a door is answered. The shapes are the contract: fields appear in the order in which they are written here.
 
+mod shared_context;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentName, TaskId, Timestamp, Uid};
@@ -7,6 +9,10 @@ use crate::protocol::Refusal;
 use crate::task::outcome::{Reason, Status};
 use crate::task::plan::Receipt;
 use crate::usage::Usage;
+
+pub use shared_context::{
+    Batch, Deleted, Entry, History, KeyLine, Keys, Restored, RestoredKey, SnapshotLine, Snapshots, Version, Written,
+};
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -44,6 +50,16 @@ pub enum Response {
     Written(Written),
     /// To `delete`.
     Deleted(Deleted),
+    /// To `read_batch`.
+    Batch(Batch),
+    /// To `read_history`.
+    History(History),
+    /// To `snapshot`.
+    Snapshot(SnapshotLine),
+    /// To `list_snapshots`.
+    Snapshots(Snapshots),
+    /// To `restore`.
+    Restored(Restored),
 }
 
 /// The agents that can be asked.
@@ -326,68 +342,4 @@ pub struct TaskIds {
     /// The entries that were refused, with their place in the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedEntry>,
-}
-
-/// The keys of the shared context.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Keys {
-    /// By name.
-    pub keys: Vec<KeyLine>,
-    /// Tokens of all values.
-    pub total_size_tokens: usize,
-}
-
-/// One key of the shared context.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KeyLine {
-    /// The key.
-    pub key: String,
-    /// Who wrote it last.
-    pub written_by: String,
-    /// When.
-    pub written_at: Timestamp,
-    /// Which write it is.
-    pub version: u64,
-    /// Tokens of its value.
-    pub value_size_tokens: usize,
-}
-
-/// One value of the shared context.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// The key.
-    pub key: String,
-    /// The value.
-    pub value: String,
-    /// Who wrote it.
-    pub written_by: String,
-    /// When.
-    pub written_at: Timestamp,
-    /// Which write it is.
-    pub version: u64,
-}
-
-/// The answer to `write`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Written {
-    /// The key.
-    pub key: String,
-    /// Which write it is.
-    pub version: u64,
-    /// Who wrote it.
-    pub written_by: String,
-    /// When.
-    pub written_at: Timestamp,
-    /// That the value is near its limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warning: Option<String>,
-}
-
-/// The answer to `delete`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Deleted {
-    /// The key.
-    pub deleted: String,
-    /// The version that is gone.
-    pub previous_version: u64,
 }

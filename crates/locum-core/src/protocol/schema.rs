@@ -47,7 +47,12 @@ pub fn shared_context() -> ToolDefinition {
     ToolDefinition {
         name: tool_names::SHARED_CONTEXT.to_owned(),
         description: include_str!("shared_context.md").trim().to_owned(),
-        input_schema: Flat::new(&CONTEXT_ACTIONS).with::<request::ContextWrite>().into_schema(),
+        input_schema: Flat::new(&CONTEXT_ACTIONS)
+            .with::<request::ContextWrite>()
+            .with::<request::ContextBatch>()
+            .with::<request::ContextHistory>()
+            .with::<request::ContextLabel>()
+            .into_schema(),
     }
 }
 

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use locum_core::limits::{CONTEXT_TOKENS_MAX, CONTEXT_VALUE_TOKENS_MAX};
 use locum_core::protocol::Code;
 use locum_core::protocol::response::Entry;
-use locum_core::session::{ContextView, SessionChange, SessionView};
+use locum_core::session::{ContextView, SessionChange, SessionView, Slot};
 use locum_core::usage::{estimate_tokens, fits_tokens, tokens_of_chars};
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use serde_json::{Value, json};
 
-use crate::shared_context::act;
+use crate::shared_context::{act, line_of};
 
 /// What a store keeps of a session's shared context.
 #[derive(Default)]
@@ -25,13 +25,10 @@ impl Shelf {
     }
 
     fn view(&self, key: &str) -> SessionView {
-        let context = ContextView {
-            entry: self.entries.get(key).cloned(),
-            last_version: self.versions.get(key).copied().unwrap_or(0),
-            total_tokens: self.total_tokens(),
-            keys: Vec::new(),
-        };
-        SessionView { context, ..SessionView::default() }
+        let slot = |version: &u64| Slot { last_version: *version, entry: self.entries.get(key).cloned() };
+        let slots = self.versions.get(key).map(|version| (key.to_owned(), slot(version))).into_iter().collect();
+        let keys = self.entries.values().map(line_of).collect();
+        SessionView { context: ContextView { slots, keys, ..ContextView::default() }, ..SessionView::default() }
     }
 
     fn change(&mut self, change: SessionChange) {
@@ -40,7 +37,7 @@ impl Shelf {
                 self.versions.insert(entry.key.clone(), entry.version);
                 self.entries.insert(entry.key.clone(), entry);
             }
-            SessionChange::RemoveContext { key } => {
+            SessionChange::RemoveContext { key, .. } => {
                 self.entries.remove(&key).unwrap();
             }
             other => panic!("{other:?}"),
@@ -70,15 +67,15 @@ proptest! {
             let key = format!("key_{key}");
             input["key"] = key.as_str().into();
             let view = shelf.view(&key);
-            let before = view.context.last_version;
+            let before = view.context.slots.get(&key).map_or(0, |slot| slot.last_version);
             match act(&view, input.clone()) {
-                Ok((_, None)) => prop_assert!(view.context.entry.is_some()),
-                Ok((_, Some(change))) => {
-                    let writes = matches!(change, SessionChange::PutContext(_));
-                    shelf.change(change);
+                Ok((_, changes)) if changes.is_empty() => prop_assert!(shelf.entries.contains_key(&key)),
+                Ok((_, changes)) => {
+                    let writes = matches!(changes.as_slice(), [SessionChange::PutContext(_)]);
+                    changes.into_iter().for_each(|change| shelf.change(change));
                     prop_assert_eq!(shelf.versions[&key], before + u64::from(writes));
                 }
-                Err(refusal) => check_refusal(&refusal.code, &view, &input)?,
+                Err(refusal) => check_refusal(&refusal.code, &shelf, &input)?,
             }
             prop_assert!(shelf.total_tokens() <= CONTEXT_TOKENS_MAX);
             prop_assert!(shelf.entries.values().all(|entry| fits_tokens(&entry.value, CONTEXT_VALUE_TOKENS_MAX)));
@@ -96,14 +93,15 @@ proptest! {
 }
 
 /// A refusal has its reason in the state.
-fn check_refusal(code: &Code, view: &SessionView, input: &Value) -> Result<(), proptest::test_runner::TestCaseError> {
-    let version = view.context.entry.as_ref().map_or(0, |entry| entry.version);
+fn check_refusal(code: &Code, shelf: &Shelf, input: &Value) -> Result<(), proptest::test_runner::TestCaseError> {
+    let entry = shelf.entries.get(input["key"].as_str().unwrap_or_default());
+    let version = entry.map_or(0, |entry| entry.version);
     let value = input["value"].as_str().unwrap_or_default();
     match code {
-        Code::KeyNotFound => prop_assert!(view.context.entry.is_none()),
+        Code::KeyNotFound => prop_assert!(entry.is_none()),
         Code::ValueTooLarge => prop_assert!(value.chars().count() > 4000),
         Code::VersionConflict => prop_assert!(input["expected_version"].as_u64().unwrap() != version),
-        Code::StoreFull => prop_assert!(view.context.total_tokens + estimate_tokens(value) > CONTEXT_TOKENS_MAX),
+        Code::StoreFull => prop_assert!(shelf.total_tokens() + estimate_tokens(value) > CONTEXT_TOKENS_MAX),
         other => prop_assert!(false, "{other}"),
     }
     Ok(())

@@ -16,8 +16,10 @@ mod admission;
 mod definition;
 mod order_of_checks;
 mod release;
+mod session_life;
 mod shared_context;
 
 mod admission_properties;
+mod context_extensions;
 mod context_properties;
 mod task_properties;

@@ -13,6 +13,7 @@ use locum_models::{Access, Model, ModelError, Registry};
 use super::Desk;
 use super::storm::StatusCalls;
 use crate::clock::{Clock, SystemClock};
+use crate::context_changes::ContextHub;
 use crate::engine::{Engine, Executor, Rules};
 use crate::hands::{Hands, Toolbox};
 use crate::launch::Launcher;
@@ -68,6 +69,7 @@ pub struct DeskBuilder {
     root: Option<PathBuf>,
     limits: Limits,
     enabled: bool,
+    namespaces: bool,
     executor: Executor,
     life: Life,
     launcher: Option<Launcher>,
@@ -90,6 +92,7 @@ impl Default for DeskBuilder {
             root: None,
             limits: Limits::default(),
             enabled: true,
+            namespaces: false,
             executor: Executor::InProcess,
             life: Life::Door,
             launcher: None,
@@ -243,6 +246,13 @@ impl DeskBuilder {
         self
     }
 
+    /// Lets keys of the shared context have a `name:` before them.
+    #[must_use]
+    pub fn namespaces(mut self, namespaces: bool) -> Self {
+        self.namespaces = namespaces;
+        self
+    }
+
     /// The time of day, for tests that must know it. Waiting uses tokio's clock, which tests can pause.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -315,10 +325,18 @@ impl DeskBuilder {
                 patience: self.patience,
             },
             worker: Worker::new(process::this_process(self.life)),
-            rules: Rules { roster, catalogue, limits: self.limits, root, enabled: self.enabled },
+            rules: Rules {
+                roster,
+                catalogue,
+                limits: self.limits,
+                root,
+                enabled: self.enabled,
+                namespaces: self.namespaces,
+            },
             executor: self.executor,
             launcher: self.launcher,
             storm: StatusCalls::default(),
+            context_hub: ContextHub::default(),
             closed: tokio_util::sync::CancellationToken::new(),
         };
         Ok(Desk::of_engine(Arc::new(engine), session))

@@ -114,6 +114,7 @@ fn log(task: &Task, hands: &Hands, call: &ToolCall, status: &str, output: &str) 
         action: &call.name,
         status,
         turns: Some(task.usage().turns),
+        change: None,
         payload,
     });
 }

@@ -35,7 +35,7 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub(crate) const KEYS: [Key; 11] = [
+pub(crate) const KEYS: [Key; 12] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     number("limits.max_running", "LOCUM_MAX_RUNNING", 1, 100_000),
     number("limits.max_spawns", "LOCUM_MAX_SPAWNS", 0, 1_000_000),
@@ -45,6 +45,7 @@ pub(crate) const KEYS: [Key; 11] = [
     number("watchdog.startup_timeout_ms", "LOCUM_SUBAGENT_STARTUP_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.inactivity_timeout_ms", "LOCUM_SUBAGENT_INACTIVITY_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.tool_timeout_ms", "LOCUM_SUBAGENT_TOOL_EXECUTION_TIMEOUT_MS", 1, DAY_MS),
+    Key { name: "shared_context.namespaces", variable: "LOCUM_SHARED_CONTEXT_NAMESPACES", kind: Kind::Switch },
     Key { name: "log.payloads", variable: "LOCUM_LOG_PAYLOADS", kind: Kind::Switch },
     Key { name: "openai.base_url", variable: super::environment::OPENAI_BASE_URL, kind: Kind::Text },
 ];

@@ -2,8 +2,10 @@
 
 pub(super) mod fixture;
 
+mod context;
 mod inbox;
 mod leases;
+mod life;
 mod logs;
 mod parked;
 mod sessions;
@@ -44,11 +46,21 @@ cases! {
         a_decision_takes_effect_whole_or_not_at_all,
         a_panicking_decision_leaves_the_store_usable,
         idempotency_keys_find_their_task,
-        the_shared_context_counts_versions_over_removals,
-        the_shared_context_lists_live_keys_with_sizes,
         collected_tasks_leave_the_list,
         queries_find_what_they_name_oldest_first,
         every_character_survives;
+    context:
+        versions_count_over_removals,
+        keys_are_listed_with_sizes_and_rights,
+        rights_and_expiry_survive,
+        the_last_twenty_versions_are_kept_newest_first,
+        snapshots_are_kept_and_replaced,
+        a_snapshot_survives_every_change_and_other_sessions;
+    life:
+        sessions_are_listed_by_project,
+        an_archived_session_says_so,
+        a_deleted_session_leaves_nothing,
+        unfinished_tasks_are_counted;
     logs:
         appends_continue_the_log,
         an_append_needs_the_lease_and_the_next_number,

@@ -1,5 +1,6 @@
 //! A store that forgets everything with its process: for tests, and for applications that keep nothing.
 
+mod context;
 mod sessions;
 mod tables;
 
@@ -17,7 +18,7 @@ use super::notice::Notice;
 use super::settling::{self, check_records};
 use super::{
     Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
-    Sessions, Store, TaskQuery, TaskRow,
+    SessionRow, Sessions, Store, TaskQuery, TaskRow,
 };
 
 /// Keeps tasks and sessions in memory.
@@ -83,6 +84,14 @@ impl Sessions for MemoryStore {
 
     fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>> {
         self.work(move |tables| Ok((tables.query(&query), Notice::None)))
+    }
+
+    fn sessions(&self, project: &str) -> BoxFuture<'_, Result<Vec<SessionRow>, Error>> {
+        let project = project.to_owned();
+        self.work(move |tables| {
+            let ours = tables.sessions.iter().filter(|(key, _)| key.project == project);
+            Ok((ours.map(|(key, session)| session.row(&key.id)).collect(), Notice::None))
+        })
     }
 }
 

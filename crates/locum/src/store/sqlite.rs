@@ -3,6 +3,7 @@
 //! One thread writes and commits together whatever is waiting for it; one thread reads. Work goes to them as
 //! functions over a connection, and this file says which function goes where.
 
+mod context;
 mod failure;
 mod leases;
 mod logs;
@@ -32,7 +33,7 @@ use self::writer::Writer;
 use super::notice::Notice;
 use super::{
     Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
-    Sessions, Store, TaskQuery, TaskRow,
+    SessionRow, Sessions, Store, TaskQuery, TaskRow,
 };
 
 /// Keeps tasks and sessions in a SQLite database.
@@ -111,6 +112,11 @@ impl Sessions for SqliteStore {
 
     fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>> {
         Box::pin(self.reader.read(move |connection| sessions::tasks(connection, &query)))
+    }
+
+    fn sessions(&self, project: &str) -> BoxFuture<'_, Result<Vec<SessionRow>, Error>> {
+        let project = project.to_owned();
+        Box::pin(self.reader.read(move |connection| sessions::sessions(connection, &project)))
     }
 }
 

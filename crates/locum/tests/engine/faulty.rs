@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use locum::store::memory::MemoryStore;
 use locum::store::{
     Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
-    Sessions, Store, TaskQuery, TaskRow,
+    SessionRow, Sessions, Store, TaskQuery, TaskRow,
 };
 use locum::task::Record;
 use locum::{SessionKey, Timestamp, Uid};
@@ -100,6 +100,10 @@ impl Sessions for FaultyStore {
 
     fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>> {
         self.inner.tasks(query)
+    }
+
+    fn sessions(&self, project: &str) -> BoxFuture<'_, Result<Vec<SessionRow>, Error>> {
+        self.inner.sessions(project)
     }
 }
 

@@ -28,3 +28,4 @@ mod examples;
 mod operations;
 mod progress;
 mod secrets;
+mod sessions;

@@ -6,9 +6,10 @@ use locum_core::admission::{self, Admitted, Caller, Order, ParentTask, Premises}
 use locum_core::agent::{AgentSpec, Roster};
 use locum_core::ids::{AgentName, Identity, SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::limits::Limits;
+use locum_core::protocol::response::Entry;
 use locum_core::protocol::{FaceDefaults, SpawnEntry};
 use locum_core::routing::{Catalogue, SessionModel};
-use locum_core::session::{Lookup, SessionChange, SessionView};
+use locum_core::session::{ContextLookup, Lookup, SessionChange, SessionView};
 use locum_core::task::outcome::{Failure, Outcome, Status};
 use locum_core::task::plan::{Among, ModelName};
 use locum_core::task::{Record, Task, TaskEvent};
@@ -198,4 +199,30 @@ pub(crate) async fn census(store: &dyn Store, name: &str) -> BTreeMap<&'static s
         *census.entry(Status::as_str(row.summary.standing.status)).or_default() += 1;
     }
     census
+}
+
+/// A value of the shared context.
+pub(crate) fn entry(key: &str, value: &str, version: u64) -> Entry {
+    Entry {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        written_by: "orchestrator".to_owned(),
+        written_at: at(5),
+        version,
+        expires_at: None,
+        readable_by: Vec::new(),
+        writable_by: Vec::new(),
+    }
+}
+
+pub(crate) fn put(key: &str, value: &str, version: u64) -> SessionChange {
+    SessionChange::PutContext(entry(key, value, version))
+}
+
+pub(crate) fn remove(key: &str) -> SessionChange {
+    SessionChange::RemoveContext { key: key.to_owned(), version: 1, by: "orchestrator".to_owned() }
+}
+
+pub(crate) fn look_at_key(key: &str) -> Lookup {
+    Lookup { context: ContextLookup::Key(key.to_owned()), ..Lookup::default() }
 }

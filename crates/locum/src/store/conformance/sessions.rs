@@ -2,7 +2,6 @@
 
 use locum_core::agent::AgentSpec;
 use locum_core::ids::{AgentName, SessionId, SessionKey};
-use locum_core::protocol::response::Entry;
 use locum_core::protocol::{Code, Refusal};
 use locum_core::session::{ContextLookup, Lookup, SessionChange};
 use locum_core::task::{Task, TaskEvent};
@@ -14,15 +13,6 @@ fn agent(name: &str, prompt: &str, version: u32) -> SessionChange {
     let mut agent = AgentSpec::new(AgentName::parse(name).unwrap(), "Knows.", prompt);
     agent.version = version;
     SessionChange::Define(Box::new(agent))
-}
-
-fn entry(key: &str, value: &str, version: u64) -> Entry {
-    let (key, value) = (key.to_owned(), value.to_owned());
-    Entry { key, value, written_by: "orchestrator".to_owned(), written_at: at(5), version }
-}
-
-fn look_at_key(key: &str) -> Lookup {
-    Lookup { context: ContextLookup::Key(key.to_owned()), ..Lookup::default() }
 }
 
 async fn names(store: &dyn Store, query: TaskQuery) -> Vec<String> {
@@ -145,33 +135,6 @@ pub(super) async fn idempotency_keys_find_their_task(store: &dyn Store) {
     assert_eq!(spawn(store, "other", vec![keyed]).await.accepted.len(), 1);
 }
 
-pub(super) async fn the_shared_context_counts_versions_over_removals(store: &dyn Store) {
-    change(store, "main", vec![SessionChange::PutContext(entry("plan", "one", 1))]).await.unwrap();
-    let seen = view(store, "main", look_at_key("plan")).await.context;
-    assert_eq!((seen.entry, seen.last_version, seen.total_tokens), (Some(entry("plan", "one", 1)), 1, 1));
-
-    change(store, "main", vec![SessionChange::RemoveContext { key: "plan".to_owned() }]).await.unwrap();
-    let seen = view(store, "main", look_at_key("plan")).await.context;
-    assert_eq!((seen.entry, seen.last_version, seen.total_tokens), (None, 1, 0));
-
-    change(store, "main", vec![SessionChange::PutContext(entry("plan", "two", 2))]).await.unwrap();
-    let seen = view(store, "main", look_at_key("plan")).await.context;
-    assert_eq!((seen.entry, seen.last_version), (Some(entry("plan", "two", 2)), 2));
-    let seen = view(store, "main", look_at_key("unknown")).await.context;
-    assert_eq!((seen.entry, seen.last_version, seen.total_tokens), (None, 0, 1));
-}
-
-pub(super) async fn the_shared_context_lists_live_keys_with_sizes(store: &dyn Store) {
-    let put = |key: &str, value: &str| SessionChange::PutContext(entry(key, value, 1));
-    let remove = SessionChange::RemoveContext { key: "gone".to_owned() };
-    let changes = vec![put("z", "12345"), put("gone", "1234"), put("a", &"é".repeat(4)), remove];
-    change(store, "main", changes).await.unwrap();
-    let seen = view(store, "main", Lookup { context: ContextLookup::Keys, ..Lookup::default() }).await.context;
-    let keys: Vec<(&str, usize)> = seen.keys.iter().map(|line| (line.key.as_str(), line.value_size_tokens)).collect();
-    assert_eq!((keys, seen.total_tokens), (vec![("a", 1), ("z", 2)], 3));
-    assert_eq!((seen.keys[0].written_by.as_str(), seen.keys[0].written_at), ("orchestrator", at(5)));
-}
-
 pub(super) async fn collected_tasks_leave_the_list(store: &dyn Store) {
     spawn(store, "main", vec![order("a"), order("b")]).await;
     complete(store, "a", "done").await;
@@ -213,7 +176,7 @@ pub(super) async fn every_character_survives(store: &dyn Store) {
     complete(store, "a", text).await;
 
     assert_eq!(row(store, "a").await.summary.label.as_deref(), Some(text));
-    assert_eq!(view(store, "main", look_at_key("key")).await.context.entry.unwrap().value, text);
+    assert_eq!(view(store, "main", look_at_key("key")).await.context.slots["key"].entry.as_ref().unwrap().value, text);
     let records = log(store, "a").await;
     let TaskEvent::Accepted { plan, .. } = &records[0].event else { panic!("{records:?}") };
     assert_eq!(plan.assignment.task, text);

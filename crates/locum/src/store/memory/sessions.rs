@@ -1,14 +1,10 @@
 //! What a decision sees of a session in memory, and how its changes are made: all of them, or none.
 
 use locum_core::ids::{SessionKey, TaskId};
-use locum_core::protocol::response::{Entry, KeyLine};
-use locum_core::session::{
-    Acceptance, ContextLookup, ContextView, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView,
-};
+use locum_core::session::{Acceptance, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView};
 use locum_core::task::{Record, Task, TaskEvent};
-use locum_core::usage::estimate_tokens;
 
-use super::tables::{ContextSlot, SessionTable, Tables, TaskEntry};
+use super::tables::{SessionTable, Tables, TaskEntry};
 use crate::store::{Decided, Error, OwnerId, TaskRow, settling};
 
 impl Tables {
@@ -21,10 +17,14 @@ impl Tables {
             let (fingerprint, task_id) = *session.idempotency.get(key)?;
             Some((key.clone(), IdempotentTask { fingerprint, task_id, known: self.known(session, task_id)? }))
         };
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let (running, parked) = (session.unfinished.running.len(), session.unfinished.parked.len());
         SessionView {
-            archived: false,
+            exists: self.sessions.contains_key(key),
+            archived: session.archived,
             next_task: session.next_task,
-            running: u32::try_from(session.unfinished.running.len()).unwrap_or(u32::MAX),
+            running: count(running),
+            unfinished: count(running + parked),
             spawned: session.spawned,
             defined: if lookup.agents { session.agents.values().cloned().collect() } else { Vec::new() },
             tasks: lookup.tasks.iter().filter_map(known).collect(),
@@ -64,14 +64,16 @@ impl Tables {
                 SessionChange::Define(agent) => {
                     self.session(key).agents.insert(agent.name.clone(), *agent);
                 }
-                SessionChange::PutContext(entry) => {
-                    self.session(key).context.insert(entry.key.clone(), ContextSlot::Live(entry));
+                SessionChange::PutContext(entry) => self.session(key).put_context(entry),
+                SessionChange::RemoveContext { key: name, .. } => self.session(key).remove_context(&name),
+                SessionChange::PutSnapshot(snapshot) => {
+                    self.session(key).snapshots.insert(snapshot.line.label.clone(), *snapshot);
                 }
-                SessionChange::RemoveContext { key: name } => {
-                    if let Some(slot) = self.session(key).context.get_mut(&name) {
-                        *slot = ContextSlot::Removed { version: slot.version() };
-                    }
+                SessionChange::Create => {
+                    self.session(key);
                 }
+                SessionChange::Archive => self.session(key).archived = true,
+                SessionChange::Delete => self.delete(key),
             }
         }
         let moved = match at {
@@ -99,7 +101,13 @@ impl Tables {
                 SessionChange::Collect { task_id, .. } => {
                     session.and_then(|session| session.tasks.get(task_id)).ok_or(Error::NotFound)?;
                 }
-                SessionChange::Define(_) | SessionChange::PutContext(_) | SessionChange::RemoveContext { .. } => {}
+                SessionChange::Define(_)
+                | SessionChange::PutContext(_)
+                | SessionChange::RemoveContext { .. }
+                | SessionChange::PutSnapshot(_)
+                | SessionChange::Create
+                | SessionChange::Archive
+                | SessionChange::Delete => {}
             }
         }
         Ok(())
@@ -124,7 +132,8 @@ impl Tables {
             session.idempotency.entry(key).or_insert((fingerprint, task_id));
         }
         let row = TaskRow { session: key, summary, collected: false, owner: holder };
-        let entry = TaskEntry { age: self.tasks.len(), row, epoch: u64::from(holder.is_some()), records: vec![record] };
+        self.accepted += 1;
+        let entry = TaskEntry { age: self.accepted, row, epoch: u64::from(holder.is_some()), records: vec![record] };
         self.tasks.insert(uid, entry);
         Ok(())
     }
@@ -135,33 +144,10 @@ impl Tables {
             entry.row.collected = true;
         }
     }
-}
 
-impl SessionTable {
-    fn context_view(&self, lookup: &ContextLookup) -> ContextView {
-        let live = || self.context.values().filter_map(ContextSlot::live);
-        let total = || live().map(|entry| estimate_tokens(&entry.value)).sum();
-        match lookup {
-            ContextLookup::None => ContextView::default(),
-            ContextLookup::Key(key) => {
-                let slot = self.context.get(key);
-                ContextView {
-                    entry: slot.and_then(ContextSlot::live).cloned(),
-                    last_version: slot.map_or(0, ContextSlot::version),
-                    total_tokens: total(),
-                    keys: Vec::new(),
-                }
-            }
-            ContextLookup::Keys => {
-                let line = |entry: &Entry| KeyLine {
-                    key: entry.key.clone(),
-                    written_by: entry.written_by.clone(),
-                    written_at: entry.written_at,
-                    version: entry.version,
-                    value_size_tokens: estimate_tokens(&entry.value),
-                };
-                ContextView { entry: None, last_version: 0, total_tokens: total(), keys: live().map(line).collect() }
-            }
-        }
+    fn delete(&mut self, key: &SessionKey) {
+        self.sessions.remove(key);
+        self.tasks.retain(|_, entry| entry.row.session != *key);
+        self.inbox.retain(|(uid, _)| self.tasks.contains_key(uid));
     }
 }

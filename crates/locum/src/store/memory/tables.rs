@@ -1,16 +1,17 @@
 //! What the memory store holds under its lock, and how tasks are found in it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use locum_core::agent::AgentSpec;
-use locum_core::ids::{AgentName, SessionKey, TaskId, Uid};
+use locum_core::ids::{AgentName, SessionId, SessionKey, TaskId, Uid};
 use locum_core::protocol::response::Entry;
+use locum_core::session::Snapshot;
 use locum_core::task::Record;
 use locum_core::task::outcome::{Outcome, Status};
 use locum_core::task::summary::{Standing, TaskSummary};
 
 use crate::store::settling::{Shelf, outcome_of};
-use crate::store::{Command, Error, Lease, OwnerId, OwnerRow, TaskQuery, TaskRow};
+use crate::store::{Command, Error, Lease, OwnerId, OwnerRow, SessionRow, TaskQuery, TaskRow};
 
 /// Everything.
 #[derive(Debug, Default)]
@@ -19,11 +20,14 @@ pub(super) struct Tables {
     pub(super) tasks: BTreeMap<Uid, TaskEntry>,
     pub(super) owners: BTreeMap<OwnerId, OwnerRow>,
     pub(super) inbox: Vec<(Uid, Command)>,
+    /// How many tasks were ever accepted, in all sessions.
+    pub(super) accepted: usize,
 }
 
 /// A session.
 #[derive(Debug)]
 pub(super) struct SessionTable {
+    pub(super) archived: bool,
     pub(super) next_task: u32,
     pub(super) spawned: u32,
     pub(super) agents: BTreeMap<AgentName, AgentSpec>,
@@ -31,6 +35,7 @@ pub(super) struct SessionTable {
     pub(super) unfinished: Unfinished,
     pub(super) idempotency: BTreeMap<String, (u64, TaskId)>,
     pub(super) context: BTreeMap<String, ContextSlot>,
+    pub(super) snapshots: BTreeMap<String, Snapshot>,
 }
 
 /// The tasks of a session that have not ended, so that nobody has to look through those that have.
@@ -61,6 +66,7 @@ impl Unfinished {
 impl Default for SessionTable {
     fn default() -> Self {
         Self {
+            archived: false,
             next_task: 1,
             spawned: 0,
             agents: BTreeMap::new(),
@@ -68,31 +74,31 @@ impl Default for SessionTable {
             unfinished: Unfinished::default(),
             idempotency: BTreeMap::new(),
             context: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
         }
     }
 }
 
-/// A key of the shared context: its value, or the version that it had when it was removed.
+impl SessionTable {
+    /// The session on one line.
+    pub(super) fn row(&self, id: &SessionId) -> SessionRow {
+        let unfinished = self.unfinished.running.len() + self.unfinished.parked.len();
+        SessionRow {
+            id: id.clone(),
+            archived: self.archived,
+            tasks: self.spawned,
+            unfinished: u32::try_from(unfinished).unwrap_or(u32::MAX),
+            keys: u32::try_from(self.keys_count()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// A key of the shared context that had a value.
 #[derive(Debug)]
-pub(super) enum ContextSlot {
-    Live(Entry),
-    Removed { version: u64 },
-}
-
-impl ContextSlot {
-    pub(super) fn version(&self) -> u64 {
-        match self {
-            Self::Live(entry) => entry.version,
-            Self::Removed { version } => *version,
-        }
-    }
-
-    pub(super) fn live(&self) -> Option<&Entry> {
-        match self {
-            Self::Live(entry) => Some(entry),
-            Self::Removed { .. } => None,
-        }
-    }
+pub(super) struct ContextSlot {
+    pub(super) live: bool,
+    /// Its last versions, oldest first; never empty.
+    pub(super) history: VecDeque<Entry>,
 }
 
 /// A task and its log.

@@ -72,7 +72,7 @@ fn status(row: &Row<'_>) -> Result<Status, Unreadable> {
     Ok(Status::parse(word).ok_or_else(|| corrupt("status", word))?)
 }
 
-fn name<N: TryFrom<String, Error = InvalidName>>(row: &Row<'_>, column: &str) -> Result<N, Unreadable> {
+pub(super) fn name<N: TryFrom<String, Error = InvalidName>>(row: &Row<'_>, column: &str) -> Result<N, Unreadable> {
     Ok(N::try_from(row.get(column)?)?)
 }
 
@@ -103,17 +103,6 @@ pub(super) fn first<T>(
     let mut rows = statement.query(parameters).map_err(Failure::new)?;
     let row = rows.next().map_err(Failure::new)?;
     Ok(row.map(read).transpose()?)
-}
-
-/// The number that a query always finds.
-pub(super) fn number<T: FromSql>(
-    connection: &Connection,
-    query: &str,
-    parameters: impl rusqlite::Params,
-) -> Result<T, Error> {
-    let statement = connection.prepare_cached(query);
-    let found = statement.and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)));
-    Ok(found.map_err(Failure::new)?)
 }
 
 /// Runs a statement and says how many rows it changed.

@@ -1,25 +1,21 @@
 //! Sessions in the database: what a decision sees, and how its changes are made.
 
 use locum_core::agent::AgentSpec;
-use locum_core::ids::{SessionKey, TaskId, Timestamp, Uid};
+use locum_core::ids::{SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::protocol::Refusal;
-use locum_core::protocol::response::{Entry, KeyLine};
-use locum_core::session::{
-    Acceptance, ContextLookup, ContextView, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView,
-};
+use locum_core::session::{Acceptance, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView};
 use locum_core::task::{Record, Task, TaskEvent};
-use locum_core::usage::estimate_tokens;
-use rusqlite::{Connection, Row, named_params};
+use rusqlite::{Connection, named_params};
 
-use super::failure::Unreadable;
+use super::context;
 use super::logs::{insert_event, settle};
 use super::rows::{
-    EventRow, StandingRow, all, decode, encode, execute, first, known_task, number, select_tasks, task_row,
+    EventRow, StandingRow, all, decode, encode, execute, first, known_task, name, select_tasks, task_row,
 };
-use crate::store::{Decided, Decision, Error, OwnerId, TaskQuery, TaskRow};
+use crate::store::{Decided, Decision, Error, OwnerId, SessionRow, TaskQuery, TaskRow};
 
-/// A session's own row.
-struct SessionRow {
+/// A session, as it is kept.
+struct KeptSession {
     id: i64,
     archived: bool,
     next_task: u32,
@@ -53,10 +49,10 @@ pub(super) fn decide(
     changing.finish(at).map(Ok)
 }
 
-fn find_session(connection: &Connection, key: &SessionKey) -> Result<Option<SessionRow>, Error> {
+fn find_session(connection: &Connection, key: &SessionKey) -> Result<Option<KeptSession>, Error> {
     let query = "SELECT id, archived, next_task, spawned FROM sessions WHERE project = ?1 AND name = ?2";
     first(connection, query, (&key.project, key.id.as_str()), |row| {
-        Ok(SessionRow {
+        Ok(KeptSession {
             id: row.get("id")?,
             archived: row.get("archived")?,
             next_task: row.get("next_task")?,
@@ -71,15 +67,20 @@ fn insert_session(connection: &Connection, key: &SessionKey) -> Result<i64, Erro
     Ok(connection.last_insert_rowid())
 }
 
-fn view(connection: &Connection, session: Option<&SessionRow>, lookup: &Lookup) -> Result<SessionView, Error> {
+fn view(connection: &Connection, session: Option<&KeptSession>, lookup: &Lookup) -> Result<SessionView, Error> {
     let Some(session) = session else { return Ok(SessionView { next_task: 1, ..SessionView::default() }) };
-    let running = "SELECT count(*) FROM tasks WHERE session = ?1 AND completed_at IS NULL AND status = 'running'";
+    let open = "SELECT count(*), count(*) FILTER (WHERE status = 'running') FROM tasks \
+                WHERE session = ?1 AND completed_at IS NULL";
+    let counted = first(connection, open, [session.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (unfinished, running) = counted.unwrap_or((0, 0));
     let mut view = SessionView {
+        exists: true,
         archived: session.archived,
         next_task: session.next_task,
-        running: number(connection, running, [session.id])?,
+        running,
+        unfinished,
         spawned: session.spawned,
-        context: context_view(connection, session.id, &lookup.context)?,
+        context: context::view(connection, session.id, &lookup.context)?,
         ..SessionView::default()
     };
     if lookup.agents {
@@ -114,49 +115,6 @@ fn idempotent(connection: &Connection, session: i64, key: &str) -> Result<Option
     })
 }
 
-fn context_view(connection: &Connection, session: i64, lookup: &ContextLookup) -> Result<ContextView, Error> {
-    let mut view = ContextView::default();
-    match lookup {
-        ContextLookup::None => return Ok(view),
-        ContextLookup::Key(key) => {
-            let query =
-                "SELECT key, value, written_by, written_at, version FROM context WHERE session = ?1 AND key = ?2";
-            if let Some((version, entry)) = first(connection, query, (session, key), context_entry)? {
-                view.last_version = version;
-                view.entry = entry;
-            }
-        }
-        ContextLookup::Keys => {
-            let query = "SELECT key, tokens, written_by, written_at, version FROM context \
-                         WHERE session = ?1 AND value IS NOT NULL ORDER BY key";
-            view.keys = all(connection, query, [session], key_line)?;
-        }
-    }
-    // A removed value has no tokens.
-    let total = "SELECT coalesce(sum(tokens), 0) FROM context WHERE session = ?1";
-    let total: i64 = number(connection, total, [session])?;
-    view.total_tokens = usize::try_from(total).unwrap_or(usize::MAX);
-    Ok(view)
-}
-
-fn context_entry(row: &Row<'_>) -> Result<(u64, Option<Entry>), Unreadable> {
-    let version = row.get::<_, i64>("version")?.cast_unsigned();
-    let Some(value) = row.get("value")? else { return Ok((version, None)) };
-    let (key, written_by) = (row.get("key")?, row.get("written_by")?);
-    let written_at = Timestamp::from_millis(row.get("written_at")?);
-    Ok((version, Some(Entry { key, value, written_by, written_at, version })))
-}
-
-fn key_line(row: &Row<'_>) -> Result<KeyLine, Unreadable> {
-    Ok(KeyLine {
-        key: row.get("key")?,
-        written_by: row.get("written_by")?,
-        written_at: Timestamp::from_millis(row.get("written_at")?),
-        version: row.get::<_, i64>("version")?.cast_unsigned(),
-        value_size_tokens: usize::try_from(row.get::<_, i64>("tokens")?).unwrap_or(usize::MAX),
-    })
-}
-
 /// The changes of one decision, while they are made.
 struct Changing<'a> {
     connection: &'a Connection,
@@ -184,10 +142,17 @@ impl Changing<'_> {
                     return Err(Error::NotFound);
                 }
             }
-            SessionChange::PutContext(entry) => self.put_context(&entry)?,
-            SessionChange::RemoveContext { key } => {
-                let statement = "UPDATE context SET value = NULL, tokens = 0 WHERE session = ?1 AND key = ?2";
-                execute(connection, statement, (self.session, key))?;
+            SessionChange::PutContext(entry) => context::put(connection, self.session, &entry)?,
+            SessionChange::RemoveContext { key, .. } => context::remove(connection, self.session, &key)?,
+            SessionChange::PutSnapshot(snapshot) => context::put_snapshot(connection, self.session, &snapshot)?,
+            // A session is made before its first change.
+            SessionChange::Create => {}
+            SessionChange::Archive => {
+                execute(connection, "UPDATE sessions SET archived = 1 WHERE id = ?1", [self.session])?;
+            }
+            // Everything that belongs to a session refers to it, and goes with it.
+            SessionChange::Delete => {
+                execute(connection, "DELETE FROM sessions WHERE id = ?1", [self.session])?;
             }
         }
         Ok(())
@@ -244,25 +209,6 @@ impl Changing<'_> {
         Ok(self.connection.last_insert_rowid())
     }
 
-    fn put_context(&self, entry: &Entry) -> Result<(), Error> {
-        let statement = "INSERT INTO context (session, key, value, tokens, written_by, written_at, version) \
-                         VALUES (:session, :key, :value, :tokens, :written_by, :written_at, :version) \
-                         ON CONFLICT DO UPDATE SET value = excluded.value, tokens = excluded.tokens, \
-                         written_by = excluded.written_by, written_at = excluded.written_at, \
-                         version = excluded.version";
-        let parameters = named_params! {
-            ":session": self.session,
-            ":key": entry.key,
-            ":value": entry.value,
-            ":tokens": i64::try_from(estimate_tokens(&entry.value)).unwrap_or(i64::MAX),
-            ":written_by": entry.written_by,
-            ":written_at": entry.written_at.millis(),
-            ":version": entry.version.cast_signed(),
-        };
-        execute(self.connection, statement, parameters)?;
-        Ok(())
-    }
-
     /// Counts what was accepted, settles it, and says how it stands then.
     fn finish(mut self, at: Option<Timestamp>) -> Result<Decided, Error> {
         let Some(at) = at else { return Ok(Decided::default()) };
@@ -276,6 +222,23 @@ impl Changing<'_> {
         }
         Ok(Decided { accepted: self.accepted, moved })
     }
+}
+
+/// The sessions of a project, by id.
+pub(super) fn sessions(connection: &Connection, project: &str) -> Result<Vec<SessionRow>, Error> {
+    let query = "SELECT name, archived, spawned, \
+                 (SELECT count(*) FROM tasks WHERE session = sessions.id AND completed_at IS NULL) AS unfinished, \
+                 (SELECT count(*) FROM context WHERE session = sessions.id AND value IS NOT NULL) AS keys \
+                 FROM sessions WHERE project = ?1 ORDER BY name";
+    all(connection, query, [project], |row| {
+        Ok(SessionRow {
+            id: name::<SessionId>(row, "name")?,
+            archived: row.get("archived")?,
+            tasks: row.get("spawned")?,
+            unfinished: row.get("unfinished")?,
+            keys: row.get("keys")?,
+        })
+    })
 }
 
 /// The tasks that a query asks for, oldest first. A plus keeps the planner from walking all tasks in the order that is

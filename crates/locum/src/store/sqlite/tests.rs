@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use locum_core::admission::Order;
-use locum_core::protocol::response::Entry;
 use locum_core::session::{ContextLookup, Lookup, SessionChange};
 use locum_core::task::outcome::Status;
 use tempfile::TempDir;
@@ -77,8 +76,7 @@ async fn everything_survives_reopening() {
     let owner = Owner { id: ME, pid: 1, started: "s".to_owned(), boot: "b".to_owned(), detached: true };
     store.beat(&owner, at(3)).await.unwrap();
     store.send(&uid("c"), Command::Cancel).await.unwrap();
-    let entry =
-        Entry { key: "k".to_owned(), value: "v".to_owned(), written_by: "w".to_owned(), written_at: at(1), version: 4 };
+    let entry = entry("k", "v", 4);
     let collect = SessionChange::Collect { task_id: id(1), at: at(2) };
     change(&store, "main", vec![SessionChange::PutContext(entry), collect]).await.unwrap();
 
@@ -316,4 +314,49 @@ async fn reading_makes_no_session() {
     view(&store, "main", Lookup::default()).await;
     let count = |connection: &rusqlite::Connection| number::<i64>(connection, "SELECT count(*) FROM sessions", []);
     assert_eq!(store.reader.read(count).await.unwrap(), 0);
+}
+
+/// A database as the first release made it, with one session.
+fn first_release(place: &Place) {
+    std::fs::create_dir_all(place.path.parent().unwrap()).unwrap();
+    let connection = rusqlite::Connection::open(&place.path).unwrap();
+    connection.execute_batch(include_str!("schema.sql")).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    let rows = "INSERT INTO sessions (id, project, name, next_task) VALUES (1, '/project', 'main', 4);
+        INSERT INTO context VALUES (1, 'goal', 'Ship it.', 2, 'orchestrator', 1700000005000, 3);
+        INSERT INTO context VALUES (1, 'gone', NULL, 0, 'orchestrator', 1700000005000, 7);";
+    connection.execute_batch(rows).unwrap();
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_release_goes_on() {
+    let place = Place::new();
+    first_release(&place);
+    let store = place.open();
+    let goal = || entry("goal", "Ship it.", 3);
+    let seen = view(&store, "main", look_at_key("goal")).await;
+    assert_eq!((seen.next_task, seen.context.slots["goal"].entry.clone()), (4, Some(goal())));
+    let history = |key: &str| Lookup { context: ContextLookup::History(key.to_owned()), ..Lookup::default() };
+    assert_eq!(view(&store, "main", history("goal")).await.context.history, [goal()]);
+    assert!(view(&store, "main", history("gone")).await.context.history.is_empty());
+    assert_eq!(view(&store, "main", look_at_key("gone")).await.context.slots["gone"].last_version, 7);
+
+    change(&store, "main", vec![put("goal", "Ship more.", 4), put("gone", "back", 8)]).await.unwrap();
+    assert_eq!(view(&store, "main", history("goal")).await.context.history, [entry("goal", "Ship more.", 4), goal()]);
+    spawn(&store, "main", vec![order("a")]).await;
+    complete(&store, "a", "done").await;
+    drop(store);
+    let store = place.open();
+    change(&store, "main", vec![SessionChange::Delete]).await.unwrap();
+    let left = |connection: &rusqlite::Connection| {
+        let mut left = Vec::new();
+        for table in ["sessions", "agents", "tasks", "events", "context", "context_history", "snapshots"] {
+            let count = format!("SELECT count(*) FROM {table}");
+            left.push(
+                connection.query_row(&count, [], |row| row.get::<_, i64>(0)).map_err(super::failure::Failure::new)?,
+            );
+        }
+        Ok(left)
+    };
+    assert_eq!(store.reader.read(left).await.unwrap(), [0; 7]);
 }
