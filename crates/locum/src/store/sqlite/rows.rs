@@ -6,7 +6,6 @@ use locum_core::session::KnownTask;
 use locum_core::task::outcome::{Reason, Status};
 use locum_core::task::summary::{Standing, TaskSummary};
 use locum_core::task::{Record, TaskEvent};
-use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -13,9 +13,13 @@ use locum_core::task::outcome::Status;
 use tempfile::TempDir;
 
 use super::failure::Failure;
-use super::rows::number;
 use super::*;
 use crate::store::conformance::fixture::*;
+
+/// The number that a query always finds.
+fn number(connection: &rusqlite::Connection, query: &str) -> Result<i64, Error> {
+    Ok(connection.query_row(query, [], |row| row.get(0)).map_err(Failure::new)?)
+}
 
 /// Long enough for the slowest machine; nothing waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -312,7 +316,7 @@ async fn reading_makes_no_session() {
     let place = Place::new();
     let store = place.open();
     view(&store, "main", Lookup::default()).await;
-    let count = |connection: &rusqlite::Connection| number::<i64>(connection, "SELECT count(*) FROM sessions", []);
+    let count = |connection: &rusqlite::Connection| number(connection, "SELECT count(*) FROM sessions");
     assert_eq!(store.reader.read(count).await.unwrap(), 0);
 }
 
@@ -352,9 +356,7 @@ async fn a_database_of_the_first_release_goes_on() {
         let mut left = Vec::new();
         for table in ["sessions", "agents", "tasks", "events", "context", "context_history", "snapshots"] {
             let count = format!("SELECT count(*) FROM {table}");
-            left.push(
-                connection.query_row(&count, [], |row| row.get::<_, i64>(0)).map_err(super::failure::Failure::new)?,
-            );
+            left.push(connection.query_row(&count, [], |row| row.get::<_, i64>(0)).map_err(Failure::new)?);
         }
         Ok(left)
     };
