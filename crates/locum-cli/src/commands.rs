@@ -16,6 +16,8 @@ mod spawn;
 mod tasks;
 mod tools;
 
+use std::time::Duration;
+
 use clap::CommandFactory;
 
 use crate::args::{Cli, Command, Global};
@@ -34,7 +36,13 @@ pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
         }
         Command::Tools => Ok(tools::show(output)),
         Command::Config(_) => config::show(&global, output),
-        command => runtime()?.block_on(run_async(command, &global, output)),
+        command => {
+            let runtime = runtime()?;
+            let exit = runtime.block_on(run_async(command, &global, output));
+            // Reading standard input or writing to a full pipe cannot be interrupted and must not delay the end.
+            runtime.shutdown_timeout(Duration::from_millis(500));
+            exit
+        }
     }
 }
 

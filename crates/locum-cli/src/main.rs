@@ -3,7 +3,9 @@
 mod args;
 mod commands;
 mod door;
+mod lines;
 mod mcp;
+mod news;
 mod output;
 
 use std::process::ExitCode;

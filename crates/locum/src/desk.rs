@@ -7,6 +7,7 @@ mod cancel;
 mod collect;
 mod context;
 mod define;
+mod follow;
 mod modes;
 mod sessions;
 mod spawn;
@@ -33,6 +34,7 @@ use crate::progress::Progress;
 use crate::{store, worker};
 
 pub use builder::{BuildError, DeskBuilder};
+pub use follow::Following;
 
 /// A handle on the engine, bound to one session and one caller. Cloning it is cheap.
 ///
@@ -46,6 +48,7 @@ pub struct Desk {
     engine: Arc<Engine>,
     session: SessionKey,
     caller: Caller,
+    awaited: Option<follow::Awaited>,
 }
 
 impl Desk {
@@ -56,7 +59,7 @@ impl Desk {
     }
 
     pub(crate) fn of_engine(engine: Arc<Engine>, session: SessionKey) -> Self {
-        Self { engine, session, caller: Caller::orchestrator() }
+        Self { engine, session, caller: Caller::orchestrator(), awaited: None }
     }
 
     /// The desk that a task itself sits at: it may do no more than the task was granted.
@@ -69,7 +72,7 @@ impl Desk {
             tools: plan.grants.tools.iter().map(|tool| tool.name.clone()).collect(),
         };
         let caller = Caller { identity: plan.lineage.identity.clone(), parent: Some(parent) };
-        Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller }
+        Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller, awaited: None }
     }
 
     /// A desk in another session of the same project, with the same engine behind it. A session needs no making: the
@@ -77,7 +80,7 @@ impl Desk {
     #[must_use]
     pub fn in_session(&self, id: SessionId) -> Self {
         let session = SessionKey { project: self.session.project.clone(), id };
-        Self { engine: Arc::clone(&self.engine), session, caller: self.caller.clone() }
+        Self { session, ..self.clone() }
     }
 
     /// The session that requests are made in.

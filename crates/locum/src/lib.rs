@@ -38,7 +38,7 @@ mod process;
 mod prompt;
 mod worker;
 
-pub use desk::{BuildError, Desk, DeskBuilder, Stay};
+pub use desk::{BuildError, Desk, DeskBuilder, Following, Stay};
 pub use engine::Executor;
 pub use locum_core::agent::AgentSpec;
 pub use locum_core::ids::{AgentName, SessionId, SessionKey, TaskId, Timestamp, Uid};

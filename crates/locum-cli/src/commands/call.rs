@@ -5,16 +5,16 @@ use locum::protocol::{Refusal, Response};
 use locum::{Desk, Executor, Stay, limits};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 
 use crate::args::{Call, Global};
 use crate::door::{Door, Orchestrator};
+use crate::lines::{Line, Lines};
 use crate::output::{Exit, Output};
 
 /// One line of `call -`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct ToolCall {
     tool: String,
     input: Value,
 }
@@ -39,12 +39,14 @@ pub(super) async fn call(args: Call, global: &Global, output: Output) -> anyhow:
 }
 
 async fn call_lines(desk: &Desk, output: Output) -> anyhow::Result<Exit> {
-    let mut input = BufReader::new(tokio::io::stdin());
-    while let Some(line) = read_line(&mut input).await.context("standard input cannot be read")? {
+    let mut lines = Lines::new(tokio::io::stdin());
+    while let Some(line) = lines.next().await.context("standard input cannot be read")? {
         let answer = match line {
-            Ok(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => continue,
-            Ok(bytes) => call_line(desk, &bytes).await,
-            Err(refusal) => Err(refusal),
+            Line::Whole(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => continue,
+            Line::Whole(bytes) => call_line(desk, &bytes).await,
+            Line::TooLong => {
+                Err(Refusal::invalid(format!("the line is longer than {} bytes", limits::REQUEST_BYTES_MAX)))
+            }
         };
         print(output, &answer);
     }
@@ -59,7 +61,7 @@ async fn call_line(desk: &Desk, bytes: &[u8]) -> Result<Response, Refusal> {
     if !text.trim_start().starts_with('{') {
         return Err(Refusal::invalid("the line is not {\"tool\", \"input\"}: it must be a JSON object"));
     }
-    let Line { tool, input } = serde_json::from_str(text)
+    let ToolCall { tool, input } = serde_json::from_str(text)
         .map_err(|error| Refusal::invalid(format!("the line is not {{\"tool\", \"input\"}}: {error}")))?;
     desk.call(&tool, input).await
 }
@@ -75,36 +77,4 @@ fn print(output: Output, answer: &Result<Response, Refusal>) -> Exit {
             Exit::Failed
         }
     }
-}
-
-/// One line of bytes, or a refusal for one that is too long; what is too long is read past, not kept.
-async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<Result<Vec<u8>, Refusal>>> {
-    let mut line = Vec::new();
-    let mut too_long = false;
-    loop {
-        let available = input.fill_buf().await?;
-        if available.is_empty() {
-            return Ok((!line.is_empty() || too_long).then(|| ended(line, too_long)));
-        }
-        let end = available.iter().position(|byte| *byte == b'\n');
-        let taken = end.unwrap_or(available.len());
-        if line.len() + taken > limits::REQUEST_BYTES_MAX {
-            too_long = true;
-            line.clear();
-        } else if !too_long {
-            line.extend_from_slice(&available[..taken]);
-        }
-        input.consume(end.map_or(taken, |end| end + 1));
-        if end.is_some() {
-            return Ok(Some(ended(line, too_long)));
-        }
-    }
-}
-
-fn ended(line: Vec<u8>, too_long: bool) -> Result<Vec<u8>, Refusal> {
-    if too_long {
-        let most = limits::REQUEST_BYTES_MAX;
-        return Err(Refusal::invalid(format!("the line is longer than {most} bytes")));
-    }
-    Ok(line)
 }

@@ -8,9 +8,10 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use locum::Uid;
 use locum::progress::{News, Progress};
 use locum::task::TaskEvent;
-use locum::task::event::Record;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+
+use crate::news;
 
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -40,33 +41,17 @@ impl Live {
     }
 
     fn take(&mut self, progress: &Progress) {
-        match &progress.news {
-            News::Event(record) => self.event(progress, record),
-            News::Text { .. } => self.line(progress).set_message("answering"),
+        if let News::Event(record) = &progress.news
+            && matches!(record.event, TaskEvent::Ended { .. })
+        {
+            if let Some(line) = self.lines.remove(&progress.uid) {
+                line.finish_and_clear();
+            }
+            return;
         }
-    }
-
-    fn event(&mut self, progress: &Progress, record: &Record) {
-        let message = match &record.event {
-            TaskEvent::Ended { .. } => {
-                if let Some(line) = self.lines.remove(&progress.uid) {
-                    line.finish_and_clear();
-                }
-                return;
-            }
-            TaskEvent::TurnStarted { turn, .. } => format!("turn {turn}: thinking"),
-            TaskEvent::ToolStarted { turn, name, .. } => format!("turn {turn}: {name}"),
-            TaskEvent::ModelFailed { failure, retry_in_ms: Some(wait), .. } => {
-                format!("asking again in {:.1} s: {}", Duration::from_millis(*wait).as_secs_f64(), failure.message)
-            }
-            TaskEvent::Accepted { .. }
-            | TaskEvent::Released { .. }
-            | TaskEvent::Replied { .. }
-            | TaskEvent::ModelFailed { .. }
-            | TaskEvent::ToolEnded { .. }
-            | TaskEvent::Stopped { .. } => return,
-        };
-        self.line(progress).set_message(message);
+        if let Some(words) = news::words(progress) {
+            self.line(progress).set_message(words);
+        }
     }
 
     fn line(&mut self, progress: &Progress) -> &ProgressBar {

@@ -4,6 +4,7 @@
 
 mod conversation;
 mod home;
+mod raw;
 mod settle;
 mod shell;
 
@@ -13,6 +14,9 @@ mod bad_input;
 mod failures;
 mod limits;
 mod mcp;
+mod mcp_calls;
+mod mcp_end;
+mod mcp_lines;
 mod parity;
 mod readme;
 mod refusals;

@@ -41,6 +41,9 @@ impl Desk {
 
     /// Waits until any or all of these tasks have ended.
     pub(super) async fn until_ended(&self, rows: &[TaskRow], mode: WaitMode) -> Result<(), Refusal> {
+        if let Some(awaited) = &self.awaited {
+            awaited.extend(rows.iter().map(|row| row.summary.uid.clone()));
+        }
         let waits: Vec<_> = rows.iter().filter(|row| is_open(row)).map(|row| self.until_one_ended(row)).collect();
         if waits.is_empty() || (mode == WaitMode::Any && waits.len() < rows.len()) {
             return Ok(());

@@ -50,6 +50,10 @@ pub(super) const CONFINEMENTS: &[Confinement] = &[
                 path: "crates/locum-cli/src/commands/foreground.rs",
                 reason: "a person waits for an answer, watches progress and may interrupt",
             },
+            Place {
+                path: "crates/locum-cli/src/mcp/call.rs",
+                reason: "a client waits for an answer, is told of progress and may give up or leave",
+            },
         ],
         advice: "let the driver wait, or give each source its own owned task",
     },

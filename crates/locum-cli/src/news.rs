@@ -1,0 +1,29 @@
+//! What a piece of news about a task says, in a few words; the same for a terminal and for a client.
+
+use std::time::Duration;
+
+use locum::progress::{News, Progress};
+use locum::task::TaskEvent;
+
+/// The words, where there is something to tell.
+pub(crate) fn words(progress: &Progress) -> Option<String> {
+    let record = match &progress.news {
+        News::Text { .. } => return Some("answering".to_owned()),
+        News::Event(record) => record,
+    };
+    match &record.event {
+        TaskEvent::TurnStarted { turn, .. } => Some(format!("turn {turn}: thinking")),
+        TaskEvent::ToolStarted { turn, name, .. } => Some(format!("turn {turn}: {name}")),
+        TaskEvent::ModelFailed { failure, retry_in_ms: Some(wait), .. } => {
+            let wait = Duration::from_millis(*wait).as_secs_f64();
+            Some(format!("asking again in {wait:.1} s: {}", failure.message))
+        }
+        TaskEvent::Ended { .. } => Some("ended".to_owned()),
+        TaskEvent::Accepted { .. }
+        | TaskEvent::Released { .. }
+        | TaskEvent::Replied { .. }
+        | TaskEvent::ModelFailed { .. }
+        | TaskEvent::ToolEnded { .. }
+        | TaskEvent::Stopped { .. } => None,
+    }
+}
