@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Error, Result, ensure};
 
-use crate::{api, cargo_command, tidy};
+use crate::{api, cargo_command, foreign, tidy};
 
 /// Which rows of the table to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,12 @@ const STEPS: &[Step] = &[
             environment: &[("RUSTDOCFLAGS", "-D warnings")],
         },
         full_only: false,
+    },
+    Step { name: "python", action: Action::Own { arguments: "foreign python", run: foreign::python }, full_only: true },
+    Step {
+        name: "inspector",
+        action: Action::Own { arguments: "foreign inspector", run: foreign::inspector },
+        full_only: true,
     },
 ];
 
@@ -215,6 +221,8 @@ mod tests {
                 "cargo clippy --workspace --all-targets --locked -- -D warnings",
                 "cargo test --workspace --locked",
                 "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps --locked",
+                "cargo xtask foreign python",
+                "cargo xtask foreign inspector",
             ]
         );
     }

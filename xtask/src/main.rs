@@ -5,6 +5,7 @@
 
 mod api;
 mod ci;
+mod foreign;
 mod tidy;
 
 use std::path::Path;
@@ -16,14 +17,14 @@ const USAGE: &str = "\
 Usage: cargo xtask <command>
 
 Commands:
-  ci [--full]  run every check in order, stopping at the first failure;
-               --full adds the steps that need more than the Rust toolchain
+  ci [--full]                 run every check in order, stopping at the first failure;
+                              --full adds the steps that need more than the Rust toolchain
+  tidy                        check the rules of the project over all files and the dependency graph
+  api [--write]               check the list of the library's public items; --write brings it up to date
+  foreign python | inspector  run a client that others wrote against the MCP server
   bench [--quick] [--json FILE] [--compare OLD.json]
-               measure what locum costs, as ratios to a floor in the same run
-  tidy         check the rules of the project over all files and the dependency graph
-  api [--write]
-               check the list of the library's public items; --write brings it up to date
-  help         print this text
+                              measure what locum costs, as ratios to a floor in the same run
+  help                        print this text
 ";
 
 fn main() -> ExitCode {
@@ -36,6 +37,8 @@ fn main() -> ExitCode {
         ["tidy"] => in_root(tidy::run),
         ["api"] => in_root(api::check),
         ["api", "--write"] => in_root(api::write),
+        ["foreign", "python"] => in_root(foreign::python),
+        ["foreign", "inspector"] => in_root(foreign::inspector),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
