@@ -15,8 +15,8 @@ use crate::progress::Progress;
 pub(super) struct Awaited(Arc<Mutex<BTreeSet<Uid>>>);
 
 impl Awaited {
-    pub(super) fn extend(&self, uids: impl Iterator<Item = Uid>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(uids);
+    fn extend<'a>(&self, uids: impl IntoIterator<Item = &'a Uid>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(uids.into_iter().cloned());
     }
 
     fn contains(&self, uid: &Uid) -> bool {
@@ -53,5 +53,12 @@ impl Desk {
         let awaited = Awaited::default();
         let following = Following { news: self.progress(), awaited: awaited.clone() };
         (Self { awaited: Some(awaited), ..self.clone() }, following)
+    }
+
+    /// Notes tasks that a call of this desk starts or waits for, before anything can be told of them.
+    pub(super) fn follow<'a>(&self, uids: impl IntoIterator<Item = &'a Uid>) {
+        if let Some(awaited) = &self.awaited {
+            awaited.extend(uids);
+        }
     }
 }

@@ -86,6 +86,7 @@ impl Desk {
         together: Together,
     ) -> Result<Vec<Result<Started, Refusal>>, Refusal> {
         self.check_enabled()?;
+        self.follow(orders.iter().map(|order| &order.uid));
         if self.is_unwanted().await? {
             return Err(Refusal::invalid("the task that delegates was cancelled"));
         }

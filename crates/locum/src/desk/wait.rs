@@ -41,9 +41,6 @@ impl Desk {
 
     /// Waits until any or all of these tasks have ended.
     pub(super) async fn until_ended(&self, rows: &[TaskRow], mode: WaitMode) -> Result<(), Refusal> {
-        if let Some(awaited) = &self.awaited {
-            awaited.extend(rows.iter().map(|row| row.summary.uid.clone()));
-        }
         let waits: Vec<_> = rows.iter().filter(|row| is_open(row)).map(|row| self.until_one_ended(row)).collect();
         if waits.is_empty() || (mode == WaitMode::Any && waits.len() < rows.len()) {
             return Ok(());
@@ -57,6 +54,7 @@ impl Desk {
     /// A task of this process announces its end; one of another is looked at whenever the store changes.
     async fn until_one_ended(&self, row: &TaskRow) -> Result<TaskRow, Refusal> {
         let uid = &row.summary.uid;
+        self.follow([uid]);
         let mut changes = self.engine.hands.store.changes();
         loop {
             if let Some(done) = self.engine.worker.done(uid) {
