@@ -95,6 +95,31 @@ impl Usage {
     }
 }
 
+/// What a model costs, in US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// Tokens sent and not read from a cache.
+    pub input: f64,
+    /// Tokens generated.
+    pub output: f64,
+    /// Tokens read from the provider's cache.
+    pub cache_read: f64,
+    /// Tokens written to the provider's cache.
+    pub cache_write: f64,
+}
+
+impl Price {
+    /// What these tokens cost, in US dollars.
+    pub fn of(&self, tokens: TokenCount) -> f64 {
+        const TOKENS_PER_PRICE: f64 = 1_000_000.0;
+        let share = |count: u64, price: f64| count as f64 * price / TOKENS_PER_PRICE;
+        share(tokens.input, self.input)
+            + share(tokens.output, self.output)
+            + share(tokens.cache_read, self.cache_read)
+            + share(tokens.cache_write, self.cache_write)
+    }
+}
+
 /// What a task may use. Absent means that nothing bounds it but the turns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -116,6 +141,14 @@ pub struct Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_price_is_per_million_tokens_of_each_kind() {
+        let price = Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 };
+        let tokens = TokenCount { input: 1_000_000, output: 100_000, cache_read: 1_000_000, cache_write: 200_000 };
+        assert!((price.of(tokens) - 5.55).abs() < 1e-9);
+        assert!(price.of(TokenCount::default()).abs() < f64::EPSILON);
+    }
 
     #[test]
     fn tokens_are_characters_over_four_rounded_up_never_bytes() {
