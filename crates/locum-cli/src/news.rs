@@ -18,6 +18,7 @@ pub(crate) fn words(progress: &Progress) -> Option<String> {
             let wait = Duration::from_millis(*wait).as_secs_f64();
             Some(format!("asking again in {wait:.1} s: {}", failure.message))
         }
+        TaskEvent::ModelReplaced { to, why, .. } => Some(format!("asking {to} instead: {why}")),
         TaskEvent::Ended { .. } => Some("ended".to_owned()),
         TaskEvent::Accepted { .. }
         | TaskEvent::Released { .. }

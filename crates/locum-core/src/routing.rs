@@ -1,8 +1,13 @@
 //! Which model answers: the order of `call`, agent and session, and how a name finds a model.
 
+mod entry;
+
 use crate::agent::roster::nearest;
 use crate::protocol::{Code, Refusal};
 use crate::task::plan::{ModelName, ModelReceipt};
+use crate::usage::Price;
+
+pub use entry::{ModelEntry, Ratings, Supports};
 
 /// The words in an agent file that ask for a model by what it costs.
 const KEYWORDS: [&str; 4] = ["auto-cheap", "auto-eco", "auto-balanced", "auto-premium"];
@@ -27,15 +32,6 @@ pub struct SessionModel {
     pub why: String,
 }
 
-/// A model that is known by name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelEntry {
-    /// The model.
-    pub name: ModelName,
-    /// Short names for it.
-    pub aliases: Vec<String>,
-}
-
 impl Catalogue {
     /// The model that a name means: `provider:model`, `provider/model`, an id, or an alias.
     pub fn resolve(&self, name: &str) -> Option<ModelName> {
@@ -43,17 +39,24 @@ impl Catalogue {
         if name.is_empty() {
             return None;
         }
-        let spelled = |model: &ModelName| model.to_string() == name || model.id == name;
-        if spelled(&self.session.name) {
+        if self.session.name.is_called(name) {
             return Some(self.session.name.clone());
         }
-        let known = |entry: &&ModelEntry| spelled(&entry.name) || entry.aliases.iter().any(|alias| alias == name);
-        if let Some(entry) = self.models.iter().find(known) {
+        if let Some(entry) = self.models.iter().find(|entry| entry.is_called(name)) {
             return Some(entry.name.clone());
         }
         let (provider, id) = name.split_once([':', '/'])?;
+        let of_provider = |entry: &&ModelEntry| entry.name.provider == provider && entry.is_called(id);
+        if let Some(entry) = self.models.iter().find(of_provider) {
+            return Some(entry.name.clone());
+        }
         let served = self.providers.iter().any(|known| known == provider);
         (served && !id.is_empty()).then(|| ModelName { provider: provider.to_owned(), id: id.to_owned() })
+    }
+
+    /// What a model costs, where that is known.
+    pub fn price_of(&self, model: &ModelName) -> Option<Price> {
+        self.models.iter().find(|entry| entry.name == *model)?.price
     }
 
     /// Whether an agent may ask for this: a model, or one of the words that stand for a choice.
@@ -149,14 +152,17 @@ mod tests {
         Catalogue {
             session: SessionModel { name: name("offline", ""), why: "no key was found".to_owned() },
             providers: vec!["acme".to_owned()],
-            models: vec![ModelEntry { name: name("acme", "large-1"), aliases: vec!["large".to_owned()] }],
+            models: vec![ModelEntry {
+                aliases: vec!["large".to_owned()],
+                ..ModelEntry::named(name("acme", "large-1"))
+            }],
         }
     }
 
     #[test]
     fn a_name_may_be_an_alias_an_id_or_carry_its_provider() {
         let catalogue = catalogue();
-        for known in ["large", "large-1", "acme:large-1", "acme/large-1"] {
+        for known in ["large", "large-1", "acme:large-1", "acme/large-1", "acme:large"] {
             assert_eq!(catalogue.resolve(known), Some(name("acme", "large-1")), "{known}");
         }
         assert_eq!(catalogue.resolve("acme:new"), Some(name("acme", "new")));

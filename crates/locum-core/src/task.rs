@@ -23,7 +23,7 @@ pub use step::Step;
 pub use summary::TaskSummary;
 
 use event::{HandedOn, ModelFailure, Parked, StopCause};
-use plan::HandOn;
+use plan::{HandOn, ModelName};
 
 /// Told to the model in its last turn.
 pub const LAST_TURN_NOTICE: &str =
@@ -120,6 +120,8 @@ struct Spent {
     failures: u32,
     /// Replies that called tools.
     tool_replies: u32,
+    /// The models that gave up, in order, each with what it said.
+    given_up: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -206,6 +208,7 @@ impl Task {
                 }
                 self.take_failure(failure, retry_in_ms, reserved);
             }
+            TaskEvent::ModelReplaced { turn, to, why, .. } => self.replace_model(turn, &to, why).map_err(misfit)?,
             TaskEvent::ToolStarted { turn, call_id, repeat, .. } => {
                 let pending = self.pending_mut(turn, &call_id).ok_or(misfit("no such tool call"))?;
                 if repeat == Repeat::Unsafe && matches!(pending.state, ToolState::Started) {
@@ -321,6 +324,21 @@ impl Task {
             Some(_) => Phase::Asking { reserved, call: CallState::Announced },
             None => Phase::ModelGaveUp(failure),
         };
+    }
+
+    /// The next model of the plan answers, in the turn in which the one before gave up.
+    fn replace_model(&mut self, turn: u32, to: &ModelName, why: String) -> Result<(), &'static str> {
+        let next = self.next_model().is_some_and(|next| next.model == *to);
+        if !next || turn != self.spent.usage.turns || !matches!(self.phase, Phase::ModelGaveUp(_)) {
+            return Err("the model does not follow");
+        }
+        self.spent.given_up.push(why);
+        self.spent.failures = 0;
+        // A script of its own begins at its beginning.
+        self.spent.calls = 0;
+        // The failed call was answered, with an error: nothing was spent, and the turn is announced once more.
+        self.phase = Phase::Asking { reserved: TokenCount::default(), call: CallState::Lost };
+        Ok(())
     }
 
     /// The first open call with this id; a model may give two calls the same one.

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use locum_core::routing::ModelEntry;
+use locum_core::routing::{ModelEntry, Ratings, Supports};
 use locum_core::task::plan::ModelName;
+use locum_core::usage::Price;
 use serde::Deserialize;
 
 /// The table, read once, when it is first needed.
@@ -41,6 +42,32 @@ struct Row {
     /// Whether it is used where a provider is named without a model.
     #[serde(default)]
     default: bool,
+    context_window: Option<u64>,
+    price: Option<PriceRow>,
+    ratings: Option<Ratings>,
+    #[serde(default)]
+    supports: Supports,
+}
+
+/// US dollars per million tokens. A cache that has no price of its own costs what input costs.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PriceRow {
+    input: f64,
+    output: f64,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
+}
+
+impl From<PriceRow> for Price {
+    fn from(row: PriceRow) -> Self {
+        Self {
+            input: row.input,
+            output: row.output,
+            cache_read: row.cache_read.unwrap_or(row.input),
+            cache_write: row.cache_write.unwrap_or(row.input),
+        }
+    }
 }
 
 /// The models that are known by name.
@@ -64,12 +91,19 @@ impl From<File> for Table {
     fn from(file: File) -> Self {
         let providers = file.provider.into_iter().map(|provider| provider.name).collect();
         let mut table = Self { providers, models: Vec::new(), defaults: Vec::new() };
-        for Row { provider, id, aliases, default } in file.model {
-            let name = ModelName { provider, id };
-            if default {
+        for row in file.model {
+            let name = ModelName { provider: row.provider, id: row.id };
+            if row.default {
                 table.defaults.push(name.clone());
             }
-            table.models.push(ModelEntry { name, aliases });
+            table.models.push(ModelEntry {
+                name,
+                aliases: row.aliases,
+                context_window: row.context_window,
+                price: row.price.map(Price::from),
+                ratings: row.ratings,
+                supports: row.supports,
+            });
         }
         table
     }
@@ -84,7 +118,7 @@ mod tests {
     #[test]
     fn every_name_means_one_model_and_every_provider_with_models_has_one_default() {
         let mut names = BTreeSet::new();
-        for ModelEntry { name, aliases } in models() {
+        for ModelEntry { name, aliases, .. } in models() {
             assert!(providers().contains(&name.provider), "{name}");
             for name in aliases.into_iter().chain([name.id]) {
                 assert!(names.insert(name.clone()), "{name} is listed twice");

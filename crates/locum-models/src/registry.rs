@@ -84,11 +84,8 @@ impl Registry {
 
     /// The models that are known by name; the session's is the first that can be reached.
     pub fn catalogue(&self) -> Catalogue {
-        let own = self.own.keys().map(|name| ModelEntry {
-            name: ModelName { provider: name.clone(), id: String::new() },
-            aliases: Vec::new(),
-        });
-        let offline = ModelEntry { name: name_of(OFFLINE, ""), aliases: Vec::new() };
+        let own = self.own.keys().map(|name| ModelEntry::named(name_of(name, "")));
+        let offline = ModelEntry::named(name_of(OFFLINE, ""));
         let mut catalogue = Catalogue {
             session: SessionModel { name: name_of(OFFLINE, ""), why: String::new() },
             providers: catalogue::providers(),

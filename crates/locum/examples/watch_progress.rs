@@ -25,6 +25,7 @@ fn line(event: &TaskEvent) -> String {
             let next = if retry_in_ms.is_some() { "tries again" } else { "gives up" };
             format!("the model failed ({}), {next}", failure.message)
         }
+        TaskEvent::ModelReplaced { to, .. } => format!("{to} answers instead"),
         TaskEvent::ToolStarted { name, .. } => format!("{name} begins"),
         TaskEvent::ToolEnded { output, .. } => format!("a tool ended: {:?}", output.end),
         TaskEvent::Stopped { cause, .. } => format!("stopped: {cause:?}"),

@@ -91,6 +91,10 @@ impl Driver<'_> {
                 Step::Park if !self.signals.cancel.is_cancelled() => return Ok(Finish::Parked),
                 Step::Park => self.interrupted(Interrupt::Stop(StopCause::Cancelled), None)?,
                 Step::Record(event) => {
+                    if matches!(event, TaskEvent::ModelReplaced { .. }) {
+                        // What was encoded for one model is not what another one is sent.
+                        prefix = Prefix::default();
+                    }
                     self.journal.push(self.task, event)?;
                     Next::GoOn
                 }
@@ -165,7 +169,7 @@ impl Driver<'_> {
         heard: &Heard,
     ) -> Result<Result<Reply, ModelError>, Interrupt> {
         let plan = self.task.plan();
-        let model = match self.hands.models.open(&plan.model) {
+        let model = match self.hands.models.open(self.task.model()) {
             Ok(model) => model,
             Err(error) => return Ok(Err(error)),
         };

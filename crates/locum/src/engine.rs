@@ -102,14 +102,22 @@ impl Engine {
         self.hands.store.tasks(query).await.map_err(|error| store_refusal(&error))
     }
 
-    /// The plan and the outcome of a task that has ended.
+    /// The plan and the outcome of a task that has ended. The plan's receipt and warnings tell which model answered in
+    /// the end.
     pub(crate) async fn finished(&self, row: &TaskRow) -> Result<(Box<Plan>, Outcome), Refusal> {
         let store = &self.hands.store;
         let (uid, before_last) = (&row.summary.uid, row.summary.seq.saturating_sub(1));
         let both = try_join(store.records(uid, 0, 1), store.records(uid, before_last, 1));
         let (mut first, mut last) = both.await.map_err(|error| store_refusal(&error))?;
         match (first.pop().map(|record| record.event), last.pop().map(|record| record.event)) {
-            (Some(TaskEvent::Accepted { plan, .. }), Some(TaskEvent::Ended { outcome })) => Ok((plan, outcome)),
+            (Some(TaskEvent::Accepted { mut plan, .. }), Some(TaskEvent::Ended { outcome })) => {
+                if !plan.fallback.is_empty() {
+                    let task = crate::worker::load(self, uid).await.map_err(|error| store_refusal(&error))?;
+                    plan.receipt = task.receipt();
+                    plan.warnings.extend(task.replacements());
+                }
+                Ok((plan, outcome))
+            }
             _ => Err(Refusal::internal(format!("the log of task {} is not whole", row.summary.task_id))),
         }
     }

@@ -59,6 +59,9 @@ fn describe(event: &TaskEvent) -> String {
             let again = retry_in_ms.map_or("giving up".to_owned(), |wait| format!("again in {wait} ms"));
             format!("turn {turn}: the model failed: {}; {again}", shorten(&failure.message))
         }
+        TaskEvent::ModelReplaced { turn, from, to, why } => {
+            format!("turn {turn}: {to} takes the place of {from}: {}", shorten(why))
+        }
         TaskEvent::ToolStarted { turn, name, .. } => format!("turn {turn}: {name} started"),
         TaskEvent::ToolEnded { turn, output, duration_ms, .. } => {
             let end = match output.end {

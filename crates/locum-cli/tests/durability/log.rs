@@ -38,6 +38,7 @@ pub(crate) fn read(records: &[Record], context: &str) -> Told {
             | TaskEvent::Released { .. }
             | TaskEvent::TurnStarted { .. }
             | TaskEvent::ModelFailed { .. }
+            | TaskEvent::ModelReplaced { .. }
             | TaskEvent::Stopped { .. } => {}
         }
     }

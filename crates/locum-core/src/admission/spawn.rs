@@ -203,7 +203,9 @@ impl Admission<'_> {
             lineage: lineage(premises.caller, agent, task_id),
             agent: AgentSpec::clone(agent),
             assignment: Assignment { task: entry.task.clone(), label: entry.label.clone(), system_prompt },
+            price: premises.catalogue.price_of(&model),
             model,
+            fallback: Vec::new(),
             bounds: Bounds { max_turns, budget },
             grants: Grants {
                 tools: granted.tools,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentName, Seq, TaskId, Timestamp};
 use crate::task::outcome::Outcome;
-use crate::task::plan::Plan;
+use crate::task::plan::{ModelName, Plan};
 use crate::transcript::{Repeat, Reply, ToolOutput};
 use crate::usage::TokenCount;
 
@@ -62,6 +62,17 @@ pub enum TaskEvent {
         /// When the call is made again; absent when it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_in_ms: Option<u64>,
+    },
+    /// The model gave up and the next one of the plan answers from here on; the turn is announced again.
+    ModelReplaced {
+        /// The turn in which it gave up.
+        turn: u32,
+        /// The model that gave up.
+        from: ModelName,
+        /// The model that answers from here on.
+        to: ModelName,
+        /// What the first one said.
+        why: String,
     },
     /// A tool call begins. Written before an unrepeatable one acts.
     ToolStarted {
@@ -176,6 +187,21 @@ impl FailureKind {
             | Self::CutStream
             | Self::Malformed => true,
             Self::TooLarge | Self::Auth | Self::BadRequest | Self::NotFound | Self::ContextOverflow => false,
+        }
+    }
+
+    /// Whether another model may be asked instead: this one cannot be had, whatever it is asked.
+    pub fn may_be_replaced(self) -> bool {
+        match self {
+            Self::RateLimit | Self::Overloaded | Self::Auth | Self::NotFound => true,
+            Self::Server
+            | Self::Network
+            | Self::Timeout
+            | Self::CutStream
+            | Self::Malformed
+            | Self::TooLarge
+            | Self::BadRequest
+            | Self::ContextOverflow => false,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::agent::{AgentSpec, Isolation};
 use crate::ids::{Identity, SessionKey, TaskId, Timestamp, Uid};
 use crate::protocol::FaceDefaults;
 use crate::transcript::Repeat;
-use crate::usage::Budget;
+use crate::usage::{Budget, Price};
 
 /// The version of the log that this binary writes. Older ones are read.
 pub const LOG_VERSION: u32 = 1;
@@ -33,6 +33,12 @@ pub struct Plan {
     pub assignment: Assignment,
     /// The model that answers.
     pub model: ModelName,
+    /// What it costs, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// The models that answer in its place if it cannot, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<PricedModel>,
     /// Its turns and budget.
     pub bounds: Bounds,
     /// What it may touch.
@@ -83,10 +89,27 @@ pub struct ModelName {
     pub id: String,
 }
 
+impl ModelName {
+    /// Whether a text is its whole name or its id.
+    pub fn is_called(&self, text: &str) -> bool {
+        self.id == text || self.to_string() == text || self.to_string() == text.replacen('/', ":", 1)
+    }
+}
+
 impl std::fmt::Display for ModelName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.id.is_empty() { f.write_str(&self.provider) } else { write!(f, "{}:{}", self.provider, self.id) }
     }
+}
+
+/// A model with what it costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PricedModel {
+    /// The model.
+    pub model: ModelName,
+    /// What it costs, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// A task's turns and budget.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::event::Parked;
+use super::plan::{ModelName, PricedModel, Receipt};
 use super::{LAST_TURN_NOTICE, Outcome, Phase, Plan, Status, Task};
 use crate::ids::{Seq, Timestamp};
 use crate::transcript::{Message, Prompt, ToolSpec, ToolUse};
-use crate::usage::Usage;
+use crate::usage::{Price, Usage};
 
 impl Task {
     /// What it may use.
@@ -62,6 +63,48 @@ impl Task {
         self.conversation.last_text.as_deref()
     }
 
+    /// The model that answers now.
+    pub fn model(&self) -> &ModelName {
+        self.replacement(self.spent.given_up.len()).map_or(&self.plan.model, |now| &now.model)
+    }
+
+    /// What the model that answers now costs, where that is known.
+    pub fn price(&self) -> Option<Price> {
+        match self.replacement(self.spent.given_up.len()) {
+            None => self.plan.price,
+            Some(now) => now.price,
+        }
+    }
+
+    /// The model that answers if the one of now gives up.
+    pub(super) fn next_model(&self) -> Option<&PricedModel> {
+        self.plan.fallback.get(self.spent.given_up.len())
+    }
+
+    /// The model that answers after this many gave up; none for the first.
+    fn replacement(&self, given_up: usize) -> Option<&PricedModel> {
+        self.plan.fallback.get(given_up.checked_sub(1)?)
+    }
+
+    /// The plan's receipt, with the model that answers now.
+    pub fn receipt(&self) -> Receipt {
+        let mut receipt = self.plan.receipt.clone();
+        if !self.spent.given_up.is_empty() {
+            receipt.model.effective = self.model().to_string();
+            receipt.model.why = format!("{}; {}", receipt.model.why, self.replacements().join("; "));
+        }
+        receipt
+    }
+
+    /// Which model took the place of which, and why, in order.
+    pub fn replacements(&self) -> Vec<String> {
+        let name = |given_up| self.replacement(given_up).map_or(&self.plan.model, |model| &model.model);
+        let told = |(place, why): (usize, &String)| {
+            format!("{} answered in the place of {}: {why}", name(place + 1), name(place))
+        };
+        self.spent.given_up.iter().enumerate().map(told).collect()
+    }
+
     /// The messages so far.
     pub fn messages(&self) -> &[Message] {
         &self.conversation.messages
@@ -78,7 +121,7 @@ impl Task {
         Prompt {
             agent: &self.plan.agent.name,
             task: &self.conversation.task,
-            model: &self.plan.model.id,
+            model: &self.model().id,
             system: &self.conversation.system,
             messages: &self.conversation.messages,
             notice: last.then_some(LAST_TURN_NOTICE),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::event::{StopCause, TaskEvent};
+use super::event::{ModelFailure, StopCause, TaskEvent};
 use super::outcome::{Failure, Outcome};
 use super::{CallState, PendingCall, Phase, Task, ToolState};
 use crate::limits;
@@ -45,9 +45,22 @@ impl Task {
             Phase::Asking { call: CallState::Lost, reserved } => self.announce(self.spent.usage.turns, *reserved),
             Phase::Tooling(pending) => self.answer_calls(pending),
             Phase::Answered => self.judge_answer(),
-            Phase::ModelGaveUp(failure) => self.fail(&Failure::Model(failure.message.clone())),
+            Phase::ModelGaveUp(failure) => self.ask_another(failure),
             Phase::Stopped(cause) => self.stop(cause),
             Phase::Ended(_) => Step::Done,
+        }
+    }
+
+    /// Asks the next model of the plan, if there is one and another model can help.
+    fn ask_another(&self, failure: &ModelFailure) -> Step {
+        match self.next_model().filter(|_| failure.kind.may_be_replaced()) {
+            None => self.fail(&Failure::Model(failure.message.clone())),
+            Some(next) => Step::Record(TaskEvent::ModelReplaced {
+                turn: self.spent.usage.turns,
+                from: self.model().clone(),
+                to: next.model.clone(),
+                why: failure.message.clone(),
+            }),
         }
     }
 

@@ -18,11 +18,12 @@ macro_rules! conversations {
 }
 
 mod endings;
+mod fallback;
 mod tools;
 
 /// Every conversation, by name.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    tools::ALL.iter().chain(endings::ALL).copied()
+    tools::ALL.iter().chain(endings::ALL).chain(fallback::ALL).copied()
 }
 
 /// Plays a conversation and compares it with its own text.

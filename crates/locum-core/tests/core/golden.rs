@@ -4,6 +4,7 @@
 use locum_core::task::{Outcome, Record, Task, TaskEvent};
 
 const V1: &str = include_str!("golden/v1.jsonl");
+const V1_REPLACED: &str = include_str!("golden/v1_replaced.jsonl");
 
 fn logs(text: &str) -> Vec<Vec<Record>> {
     let mut logs: Vec<Vec<Record>> = Vec::new();
@@ -59,8 +60,20 @@ fn logs_of_version_1_replay() {
 }
 
 #[test]
+fn logs_with_a_replaced_model_replay() {
+    let log = logs(V1_REPLACED).remove(0);
+    assert_eq!(check(&log), "t_01: done (11 entries, 2 turns, 1 calls, 0 tokens in)");
+    let task = Task::replay(log).unwrap();
+    let model = task.receipt().model;
+    let why = "the session's model (a test); acme:b answered in the place of scripted:s: slow down";
+    assert_eq!((model.effective.as_str(), model.why.as_str()), ("acme:b", why));
+    assert_eq!(task.replacements().len(), 1);
+    assert_eq!((task.plan().price.is_some(), task.price()), (true, None), "the price is that of the model");
+}
+
+#[test]
 fn logs_of_version_1_are_written_as_they_were_read() {
-    for line in V1.lines() {
+    for line in V1.lines().chain(V1_REPLACED.lines()) {
         let record: Record = serde_json::from_str(line).unwrap();
         assert_eq!(serde_json::to_string(&record).unwrap(), line);
     }
@@ -81,4 +94,5 @@ fn the_golden_logs_hold_every_kind_of_entry() {
     ] {
         assert!(V1.contains(&format!("\"event\":\"{kind}\"")), "{kind}");
     }
+    assert!(V1_REPLACED.contains("\"event\":\"model_replaced\""));
 }

@@ -21,7 +21,7 @@
 use locum_core::ids::TaskId;
 use locum_core::protocol::request::TurnRule;
 use locum_core::task::event::{Activity, FailureKind, HandedOn, ModelFailure, Parked, StopCause};
-use locum_core::task::plan::HandOn;
+use locum_core::task::plan::{HandOn, ModelName, PricedModel};
 use locum_core::task::{Plan, TaskEvent};
 use locum_core::transcript::{Reply, Stop, ToolCall, ToolEnd, ToolOutput};
 use locum_core::usage::TokenCount;
@@ -132,6 +132,9 @@ fn plan(header: &str, task: &str, prompt: Option<&str>) -> Plan {
     if option("rule") == Some("tool_replies") {
         plan.face.turns = TurnRule::ToolReplies;
     }
+    let named = |name: &str| ModelName { provider: "acme".to_owned(), id: name.to_owned() };
+    let fallback = option("fallback").into_iter().flat_map(|names| names.split(','));
+    plan.fallback = fallback.map(|name| PricedModel { model: named(name), price: None }).collect();
     if header.ends_with(" chained") {
         plan.start.hand_on = HandOn::Previous;
     }

@@ -60,6 +60,8 @@ struct Stage<'a> {
     played: Played,
     /// Model calls that were answered or failed.
     answers: usize,
+    /// How many of them came from models that gave up.
+    replaced: usize,
     /// Ended tool calls of the last answer.
     outputs: usize,
 }
@@ -67,7 +69,7 @@ struct Stage<'a> {
 impl<'a> Stage<'a> {
     fn new(script: &'a Script, task: Task, log: Vec<Record>, ends: Ends) -> Self {
         let played = Played { task, log: Vec::new(), lines: Vec::new(), executed: Vec::new() };
-        let mut stage = Self { script, ends, played, answers: 0, outputs: 0 };
+        let mut stage = Self { script, ends, played, answers: 0, replaced: 0, outputs: 0 };
         for record in log {
             stage.note(&record.event);
             stage.played.log.push(record);
@@ -148,10 +150,10 @@ impl<'a> Stage<'a> {
     fn note_prompt(&mut self) {
         let specs: Arc<[ToolSpec]> = Arc::from([]);
         let prompt = self.played.task.prompt(&specs);
-        assert_eq!(prompt.call as usize, self.answers, "the position in the script");
+        assert_eq!(prompt.call as usize, self.answers - self.replaced, "the position in the script of the model");
         assert_eq!(prompt.notice.is_some(), prompt.tool_use == ToolUse::Forbidden);
         let mut lines = Vec::new();
-        if prompt.call == 0 {
+        if self.answers == 0 {
             if self.script.shows_system {
                 lines.push(format!("system {}", prompt.system.lines().next().unwrap()));
             }
@@ -174,6 +176,10 @@ impl<'a> Stage<'a> {
                 self.played.lines.push(format!("> {}", self.answers));
                 self.answers += 1;
                 self.outputs = 0;
+            }
+            TaskEvent::ModelReplaced { from, to, why, .. } => {
+                self.replaced = self.answers;
+                self.played.lines.push(format!("{from} -> {to}: {why}"));
             }
             TaskEvent::ToolEnded { call_id, output, .. } => {
                 self.outputs += 1;

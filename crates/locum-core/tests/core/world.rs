@@ -54,7 +54,10 @@ impl World {
             catalogue: Catalogue {
                 session: SessionModel { name: model("scripted", "s"), why: "a test".to_owned() },
                 providers: vec!["acme".to_owned()],
-                models: vec![ModelEntry { name: model("acme", "large-1"), aliases: vec!["large".to_owned()] }],
+                models: vec![ModelEntry {
+                    aliases: vec!["large".to_owned()],
+                    ..ModelEntry::named(model("acme", "large-1"))
+                }],
             },
             limits: Limits::default(),
             caller: Caller::orchestrator(),
