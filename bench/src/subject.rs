@@ -59,7 +59,7 @@ pub(crate) fn desk(address: &str, shape: Shape, keeping: &Keeping) -> anyhow::Re
         Keeping::Memory => Arc::new(MemoryStore::new()),
         Keeping::Sqlite(store) => Arc::clone(store) as Arc<dyn Store>,
     };
-    let access = Access { openai_base_url: Some(format!("http://{address}/v1")), ..Access::default() };
+    let access = Access::default().base_url("openai", &format!("http://{address}/v1"));
     let limits = Limits { max_running: u32::MAX, max_spawns: u32::MAX, max_depth: 1, max_turns: 100_000 };
     Ok(Desk::builder()
         .store(store)

@@ -179,6 +179,8 @@ pub struct Prompt<'a> {
     pub max_output_tokens: Option<u64>,
     /// The sampling temperature, where the agent names one.
     pub temperature: Option<f64>,
+    /// How hard the model should think, in the agent's words, where it names that.
+    pub effort: Option<&'a str>,
     /// Which call of this task it is, from 0, failed ones counted.
     pub call: u32,
 }

@@ -1,4 +1,4 @@
-//! The providers and models that are known by name. They are data, in `catalogue.toml`; no code knows one of them.
+//! The models that are known by name. They are data, in `catalogue.toml`; no code knows one of them.
 
 use std::sync::LazyLock;
 
@@ -7,6 +7,11 @@ use locum_core::task::plan::ModelName;
 use locum_core::usage::Price;
 use serde::Deserialize;
 
+use crate::providers;
+
+/// What answers without being a provider of anything.
+const BUILT_IN: [&str; 2] = ["offline", "scripted"];
+
 /// The table, read once, when it is first needed.
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let table: File = toml::from_str(include_str!("catalogue.toml")).expect("the catalogue is tested to be readable");
@@ -14,7 +19,6 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 struct Table {
-    providers: Vec<String>,
     models: Vec<ModelEntry>,
     defaults: Vec<ModelName>,
 }
@@ -22,14 +26,7 @@ struct Table {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    provider: Vec<Provider>,
     model: Vec<Row>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Provider {
-    name: String,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +74,8 @@ pub fn models() -> Vec<ModelEntry> {
 
 /// The providers, whether or not a model of theirs is known by name.
 pub fn providers() -> Vec<String> {
-    TABLE.providers.clone()
+    let served = providers::all().iter().map(|provider| provider.id.as_str());
+    served.chain(BUILT_IN).map(str::to_owned).collect()
 }
 
 /// The model of a provider where none is named. A provider without models of its own is its own model, with an empty
@@ -89,8 +87,7 @@ pub fn default_model(provider: &str) -> ModelName {
 
 impl From<File> for Table {
     fn from(file: File) -> Self {
-        let providers = file.provider.into_iter().map(|provider| provider.name).collect();
-        let mut table = Self { providers, models: Vec::new(), defaults: Vec::new() };
+        let mut table = Self { models: Vec::new(), defaults: Vec::new() };
         for row in file.model {
             let name = ModelName { provider: row.provider, id: row.id };
             if row.default {

@@ -6,6 +6,7 @@ mod segments;
 
 use std::error::Error;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use locum_core::limits;
 use locum_core::task::event::FailureKind;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
@@ -34,6 +37,9 @@ const ANSWER_BYTES_MAX: u64 = 64 * limits::REPLY_BYTES_MAX as u64;
 
 /// Bytes of a body that explains a failure; what comes after is not read.
 const FAILURE_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of a file with certificates: a whole distribution's fits many times.
+const CA_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// How long an unused connection is kept: less than most servers keep it.
 const POOL_IDLE: Duration = Duration::from_secs(50);
@@ -103,6 +109,8 @@ pub struct HttpClient {
     timeouts: Timeouts,
     proxy: Matcher,
     plain: Client<HttpConnector, Segments>,
+    /// Trusted beside the machine's own.
+    certificates: Vec<CertificateDer<'static>>,
     /// Made for the first https address: loading the certificates takes longer than everything else at start.
     secure: OnceLock<Secure>,
 }
@@ -127,7 +135,29 @@ impl HttpClient {
         let value = |value: &Option<String>| value.clone().unwrap_or_default();
         let proxy = Matcher::builder().https(value(&proxy.https_proxy)).no(value(&proxy.no_proxy)).build();
         let plain = pool().build(connector(&timeouts));
-        Self { timeouts, proxy, plain, secure: OnceLock::new() }
+        Self { timeouts, proxy, plain, certificates: Vec::new(), secure: OnceLock::new() }
+    }
+
+    /// Trusts the certificates of a PEM file beside the machine's own.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or holds no certificate.
+    pub fn trusting(mut self, ca_file: &Path) -> Result<Self, ModelError> {
+        let told =
+            |why: String| ModelError::new(FailureKind::BadRequest, format!("the ca_file {}: {why}", ca_file.display()));
+        let size = std::fs::metadata(ca_file).map_err(|error| told(error.to_string()))?;
+        if !size.is_file() || size.len() > CA_FILE_BYTES_MAX {
+            return Err(told("not a file of at most 4 MiB".to_owned()));
+        }
+        let text = std::fs::read(ca_file).map_err(|error| told(error.to_string()))?;
+        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+        let certificates = read.map_err(|error| told(error.to_string()))?;
+        if certificates.is_empty() {
+            return Err(told("it holds no certificate in PEM form".to_owned()));
+        }
+        self.certificates.extend(certificates);
+        Ok(self)
     }
 
     /// Sends a request and waits for the head of its answer. Dropping the future ends the request.
@@ -146,7 +176,7 @@ impl HttpClient {
         if request.uri().scheme_str() != Some("https") {
             return Ok(self.plain.request(request));
         }
-        let secure = self.secure.get_or_init(|| Secure::new(&self.timeouts));
+        let secure = self.secure.get_or_init(|| Secure::new(&self.timeouts, &self.certificates));
         let Some(proxy) = self.proxy.intercept(request.uri()) else { return Ok(secure.direct.request(request)) };
         if proxy.uri().scheme_str() != Some("http") {
             let message = format!(
@@ -174,10 +204,11 @@ impl HttpClient {
 }
 
 impl Secure {
-    fn new(timeouts: &Timeouts) -> Self {
+    fn new(timeouts: &Timeouts, certificates: &[CertificateDer<'static>]) -> Self {
         let mut roots = rustls::RootCertStore::empty();
         // What cannot be read is left out: a server whose root is missing fails with a message of its own.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        roots.add_parsable_certificates(certificates.iter().cloned());
         let has_certificates = !roots.is_empty();
         // The provider is named here, so nothing depends on a default that somebody must have installed.
         let tls = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))

@@ -5,13 +5,21 @@ pub mod model;
 pub mod registry;
 pub mod retry;
 
+pub mod access;
+pub mod providers;
+
 pub mod offline;
-pub mod openai_chat;
 pub mod scripted;
 
+pub mod api;
 pub mod http;
 
+mod openai_chat;
+
+mod calls;
+mod failure;
 mod sse;
 
+pub use access::{Access, ProviderAccess};
 pub use model::{BoxFuture, Delta, Deltas, Model, ModelError, Prefix};
-pub use registry::{Access, Registry, script_path};
+pub use registry::{Registry, script_path};

@@ -67,19 +67,22 @@ impl ModelError {
 /// costs what it adds.
 #[derive(Debug, Default)]
 pub struct Prefix {
-    /// Whose encoding it is; another one starts anew.
+    /// Whose encoding it is, and for which model; another one starts anew.
     format: &'static str,
+    model: String,
     /// How many messages are encoded.
     messages: usize,
     segments: Vec<Bytes>,
 }
 
 impl Prefix {
-    /// The number of messages that are encoded in this format already; 0, and an empty prefix, if another format was
-    /// used before.
-    pub fn encoded(&mut self, format: &'static str) -> usize {
-        if self.format != format {
-            *self = Self { format, ..Self::default() };
+    /// The number of messages of this prompt that are encoded in this format already. It is 0, and the prefix is
+    /// empty, if another format, model or conversation was encoded before.
+    pub fn encoded(&mut self, format: &'static str, prompt: &Prompt<'_>) -> usize {
+        // Conversations only grow: a longer one is another one.
+        let is_other = self.messages > prompt.messages.len();
+        if self.format != format || self.model != prompt.model || is_other {
+            *self = Self { format, model: prompt.model.to_owned(), ..Self::default() };
         }
         self.messages
     }

@@ -1,53 +1,27 @@
-//! From a model's name to something that answers. The one place that knows which provider is which.
+//! From a model's name to something that answers. Providers are rows of a table; the built-in models are known here.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use locum_core::routing::{Catalogue, ModelEntry, SessionModel};
 use locum_core::task::event::FailureKind;
 use locum_core::task::plan::ModelName;
 use secrecy::SecretString;
 
+use crate::access::Access;
+use crate::api::Api;
 use crate::catalogue;
-use crate::http::{Endpoint, HttpClient, Proxy, Timeouts};
+use crate::http::{Endpoint, HttpClient, Timeouts};
 use crate::model::{Model, ModelError};
 use crate::offline::Offline;
-use crate::openai_chat::OpenAiChat;
+use crate::providers;
 use crate::scripted::Scripted;
 
 const OFFLINE: &str = "offline";
 const SCRIPTED: &str = "scripted";
-const OPENAI: &str = "openai";
-
-/// Where OpenAI itself is.
-const OPENAI_URL: &str = "https://api.openai.com/v1";
-
 /// A script is a test's size; anything larger is a mistake.
 const SCRIPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
-
-/// The keys and addresses of providers.
-#[derive(Debug, Clone, Default)]
-pub struct Access {
-    /// The key for OpenAI, or for what speaks like it.
-    pub openai_key: Option<SecretString>,
-    /// Where it is; OpenAI itself if this is left out.
-    pub openai_base_url: Option<String>,
-    /// How https addresses are reached.
-    pub proxy: Proxy,
-}
-
-impl Access {
-    /// The model that a session has when nobody names one, and why: the first provider with a key, else a server that
-    /// was named, else the built-in model.
-    pub fn first_model(&self) -> (String, String) {
-        let openai = catalogue::default_model(OPENAI).to_string();
-        match (&self.openai_key, &self.openai_base_url) {
-            (Some(_), _) => (openai, "OPENAI_API_KEY is set".to_owned()),
-            (None, Some(_)) => (openai, "openai.base_url names a server".to_owned()),
-            (None, None) => (OFFLINE.to_owned(), "no key and no server is set; not a language model".to_owned()),
-        }
-    }
-}
 
 /// The file in `scripted:FILE`, and what stands before it.
 pub fn script_path(name: &str) -> Option<(&str, &str)> {
@@ -59,8 +33,9 @@ pub fn script_path(name: &str) -> Option<(&str, &str)> {
 pub struct Registry {
     access: Access,
     own: BTreeMap<String, Arc<dyn Model>>,
-    openai: OnceLock<Result<Arc<dyn Model>, ModelError>>,
-    // Nothing awaits under this lock.
+    // Nothing awaits under these locks.
+    clients: Mutex<HashMap<Option<PathBuf>, Arc<HttpClient>>>,
+    apis: Mutex<HashMap<String, Arc<dyn Model>>>,
     scripts: Mutex<HashMap<String, Arc<dyn Model>>>,
     offline: Arc<dyn Model>,
 }
@@ -71,7 +46,8 @@ impl Registry {
         Self {
             access,
             own: BTreeMap::new(),
-            openai: OnceLock::new(),
+            clients: Mutex::default(),
+            apis: Mutex::default(),
             scripts: Mutex::default(),
             offline: Arc::new(Offline),
         }
@@ -84,18 +60,23 @@ impl Registry {
 
     /// The models that are known by name; the session's is the first that can be reached.
     pub fn catalogue(&self) -> Catalogue {
-        let own = self.own.keys().map(|name| ModelEntry::named(name_of(name, "")));
-        let offline = ModelEntry::named(name_of(OFFLINE, ""));
-        let mut catalogue = Catalogue {
-            session: SessionModel { name: name_of(OFFLINE, ""), why: String::new() },
-            providers: catalogue::providers(),
-            models: own.chain(catalogue::models()).chain([offline]).collect(),
-        };
-        let (name, why) = self.access.first_model();
-        if let Some(name) = catalogue.resolve(&name) {
-            catalogue.session = SessionModel { name, why };
+        let own = self.own.keys().map(|name| name_of(name, ""));
+        // Whoever serves models on the user's machine knows best which ones; its name alone means the first of them.
+        let unnamed = |name: &&str| providers::find(name).is_none_or(|row| row.is_local);
+        let servers = self.access.names().filter(unnamed).map(|name| name_of(name, ""));
+        let nameless = servers.chain([name_of(OFFLINE, "")]);
+        let SessionModel { name, why } = self.access.first_model();
+        let mut providers = catalogue::providers();
+        providers.extend(self.access.names().filter(|name| providers::find(name).is_none()).map(str::to_owned));
+        Catalogue {
+            session: SessionModel { name, why },
+            providers,
+            models: own
+                .map(ModelEntry::named)
+                .chain(catalogue::models())
+                .chain(nameless.map(ModelEntry::named))
+                .collect(),
         }
-        catalogue
     }
 
     /// The model of this name, ready to be asked.
@@ -106,33 +87,64 @@ impl Registry {
         match name.provider.as_str() {
             OFFLINE => Ok(Arc::clone(&self.offline)),
             SCRIPTED => self.script(&name.id),
-            OPENAI => self.openai.get_or_init(|| self.dial_openai()).clone(),
-            provider => {
-                let message = format!("no provider is called `{provider}` here");
-                Err(ModelError::new(FailureKind::NotFound, message))
-            }
+            provider => self.api(provider),
         }
     }
 
     /// The variable that must be set before this model can answer, if it is missing.
-    pub fn missing_key(&self, name: &ModelName) -> Option<&'static str> {
-        let keyless = self.access.openai_key.is_none() && self.access.openai_base_url.is_none();
-        (name.provider == OPENAI && keyless).then_some("OPENAI_API_KEY")
+    pub fn missing_key(&self, name: &ModelName) -> Option<String> {
+        self.access.missing_key(name)
     }
 
-    fn dial_openai(&self) -> Result<Arc<dyn Model>, ModelError> {
+    fn api(&self, provider: &str) -> Result<Arc<dyn Model>, ModelError> {
+        let mut apis = lock(&self.apis);
+        if let Some(api) = apis.get(provider) {
+            return Ok(Arc::clone(api));
+        }
+        let api: Arc<dyn Model> = Arc::new(self.dial(provider)?);
+        apis.insert(provider.to_owned(), Arc::clone(&api));
+        Ok(api)
+    }
+
+    fn dial(&self, provider: &str) -> Result<Api, ModelError> {
+        let said = self.access.of(provider);
+        let row = providers::find(provider);
+        let base_url = said.base_url.clone().or(row.map(|row| row.base_url.clone())).ok_or_else(|| {
+            let message = format!(
+                "no provider is called `{provider}` here; if it is one of yours, set providers.{provider}.base_url"
+            );
+            ModelError::new(FailureKind::NotFound, message)
+        })?;
+        let common = row.into_iter().flat_map(|row| &row.headers);
+        let common = common.map(|(name, value)| (name.clone(), SecretString::from(value.as_str())));
         let endpoint = Endpoint {
-            base_url: self.access.openai_base_url.clone().unwrap_or_else(|| OPENAI_URL.to_owned()),
-            key: self.access.openai_key.clone(),
-            key_name: "OPENAI_API_KEY".to_owned(),
-            headers: Vec::new(),
+            base_url,
+            key: said.key.clone(),
+            key_name: self.access.key_name(provider),
+            headers: common.chain(said.headers.iter().cloned()).collect(),
         };
-        let client = Arc::new(HttpClient::new(Timeouts::default(), &self.access.proxy));
-        Ok(Arc::new(OpenAiChat::new(client, endpoint)?))
+        let client = self.client(said.ca_file.as_deref().or(self.access.ca_file.as_deref()))?;
+        Api::new(client, endpoint, self.access.protocol(provider))
+    }
+
+    /// The client that trusts what is in a file, beside the machine's own certificates. Providers share it.
+    fn client(&self, ca_file: Option<&Path>) -> Result<Arc<HttpClient>, ModelError> {
+        let ca_file = ca_file.map(Path::to_owned);
+        let mut clients = lock(&self.clients);
+        if let Some(client) = clients.get(&ca_file) {
+            return Ok(Arc::clone(client));
+        }
+        let client = HttpClient::new(Timeouts::default(), &self.access.proxy);
+        let client = Arc::new(match &ca_file {
+            Some(ca_file) => client.trusting(ca_file)?,
+            None => client,
+        });
+        clients.insert(ca_file, Arc::clone(&client));
+        Ok(client)
     }
 
     fn script(&self, path: &str) -> Result<Arc<dyn Model>, ModelError> {
-        let mut scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scripts = lock(&self.scripts);
         if let Some(script) = scripts.get(path) {
             return Ok(Arc::clone(script));
         }
@@ -140,6 +152,10 @@ impl Registry {
         scripts.insert(path.to_owned(), Arc::clone(&script));
         Ok(script)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn name_of(provider: &str, id: &str) -> ModelName {

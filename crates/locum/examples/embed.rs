@@ -72,6 +72,7 @@ async fn orchestrate(desk: &Desk, model: &dyn Model, question: &str) -> Result<S
             tool_use: ToolUse::Allowed,
             max_output_tokens: None,
             temperature: None,
+            effort: None,
             call,
         };
         let reply = model.respond(&prompt, &mut prefix, &mut |_| {}).await?;

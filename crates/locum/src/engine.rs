@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// The key that a task's model lacks in this process.
-    pub(crate) async fn missing_key(&self, uid: &Uid) -> Result<Option<&'static str>, Error> {
+    pub(crate) async fn missing_key(&self, uid: &Uid) -> Result<Option<String>, Error> {
         let first = self.hands.store.records(uid, 0, 1).await?.pop();
         Ok(match first.map(|record| record.event) {
             Some(TaskEvent::Accepted { plan, .. }) => self.hands.models.missing_key(&plan.model),

@@ -6,6 +6,7 @@
 pub mod environment;
 
 mod places;
+mod providers;
 pub(crate) mod table;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use locum_core::agent::roster::nearest;
 use locum_core::limits::Limits;
 use locum_core::liveness::Patience;
+use locum_models::http::Proxy;
 use toml::{Table, Value};
 
 use environment::Environment;
@@ -60,7 +62,7 @@ pub struct SettingsError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// The setting.
-    pub name: &'static str,
+    pub name: String,
     /// Its value.
     pub value: Value,
     /// Where the value came from.
@@ -86,12 +88,13 @@ impl Settings {
         })?;
         let values = KEYS.iter().filter_map(|key| {
             let value = look_up(&defaults, key.name)?.clone();
-            Some(Setting { name: key.name, value, origin: Origin::Default })
+            Some(Setting { name: key.name.to_owned(), value, origin: Origin::Default })
         });
         let mut settings = Self { values: values.collect() };
         if let Some((path, text)) = file {
             settings.take_file(&path, text)?;
         }
+        settings.take_addresses(environment);
         for key in &KEYS {
             if let Some(text) = environment.get(key.variable) {
                 settings.set(key, text, Origin::Variable(key.variable))?;
@@ -106,10 +109,13 @@ impl Settings {
     }
 
     fn take_file(&mut self, path: &Path, text: &str) -> Result<(), SettingsError> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+        let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             SettingsError { place: format!("{}:{line}", path.display()), message: error.message().to_owned() }
         })?;
+        if let Some(value) = table.remove(providers::PROVIDERS) {
+            self.take_providers(&value, path, text)?;
+        }
         for name in leaves(&table, "") {
             let line = line_of(text, &name);
             let place = format!("{}:{line}", path.display());
@@ -142,10 +148,16 @@ impl Settings {
         Ok(())
     }
 
-    fn put(&mut self, name: &'static str, value: Value, origin: Origin) {
+    fn put(&mut self, name: &str, value: Value, origin: Origin) {
         if let Some(setting) = self.values.iter_mut().find(|setting| setting.name == name) {
-            *setting = Setting { name, value, origin };
+            *setting = Setting { name: name.to_owned(), value, origin };
         }
+    }
+
+    /// The same, for a setting that has no default.
+    fn put_any(&mut self, name: String, value: Value, origin: Origin) {
+        self.values.retain(|setting| setting.name != name);
+        self.values.push(Setting { name, value, origin });
     }
 
     /// Every value with its origin.
@@ -213,9 +225,15 @@ impl Settings {
         self.text("model")
     }
 
-    /// Where Chat Completions are spoken, if that was said.
-    pub fn openai_base_url(&self) -> Option<&str> {
-        self.text("openai.base_url").map(|(url, _)| url)
+    /// How https addresses are reached.
+    pub(crate) fn proxy(&self) -> Proxy {
+        let text = |name: &str| self.text(name).map(|(text, _)| text.to_owned());
+        Proxy { https_proxy: text("network.https_proxy"), no_proxy: text("network.no_proxy") }
+    }
+
+    /// A file with certificates that are trusted beside the machine's own.
+    pub(crate) fn ca_file(&self) -> Option<&str> {
+        self.text("network.ca_file").map(|(path, _)| path)
     }
 }
 

@@ -20,11 +20,13 @@
 //! # }
 //! ```
 
+mod access;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use locum_models::Access;
-use locum_models::http::Proxy;
+use locum_core::routing::SessionModel;
+use locum_models::{Access, providers};
 
 use crate::agents::{self, FileProblem};
 use crate::clock::{Clock, SystemClock};
@@ -34,7 +36,7 @@ use crate::launch::{LaunchError, Launcher};
 use crate::operation_log::OperationLog;
 use crate::process::Life;
 use crate::redact::Redactor;
-use crate::settings::environment::{Environment, HTTPS_PROXY, LOCUM_SESSION, NO_PROXY, OPENAI_API_KEY};
+use crate::settings::environment::{Environment, LOCUM_SESSION};
 use crate::settings::{Places, Settings, SettingsError, project_root, table};
 use crate::store;
 use crate::store::sqlite::SqliteStore;
@@ -162,8 +164,8 @@ impl Setup {
     pub fn open(&self) -> Result<Opened, SetupError> {
         let (settings, places) = self.settings()?;
         let store = SqliteStore::open(&places.database())?;
-        let access = self.access(&settings);
-        let redactor = Redactor::new(self.secrets());
+        let access = access::find(&settings, &self.environment);
+        let redactor = self.redactor_for(&access);
         let log = open_log(&places, &settings, &redactor)?;
         let (name, why) = self.session_model(&settings, &access);
         let mut builder = Desk::builder()
@@ -182,7 +184,7 @@ impl Setup {
             .redact(redactor)
             .executor(self.executor)
             .life(self.life)
-            .launcher(Launcher::this_program(self, &places)?);
+            .launcher(Launcher::this_program(&self.naming(&settings), &places)?);
         let mut problems = Vec::new();
         for directory in &self.agents {
             let (agents, broken) = agents::in_directory(directory);
@@ -190,6 +192,12 @@ impl Setup {
             problems.extend(broken);
         }
         Ok(Opened { desk: builder.build()?, settings, places, problems })
+    }
+
+    /// The same setup, with the variables that settings name: a worker is told them too.
+    fn naming(&self, settings: &Settings) -> Self {
+        let environment = self.environment.clone().naming(settings.named_variables());
+        Self { environment, ..self.clone() }
     }
 
     fn session_id(&self) -> String {
@@ -203,20 +211,16 @@ impl Setup {
         }
     }
 
-    /// What must never be stored or shown.
-    fn secrets(&self) -> Vec<&str> {
-        self.environment.get(OPENAI_API_KEY).into_iter().collect()
+    /// What takes known secrets out of everything that is stored or shown: keys, passwords and headers.
+    pub fn redactor(&self, settings: &Settings) -> Redactor {
+        self.redactor_for(&access::find(settings, &self.environment))
     }
 
-    fn access(&self, settings: &Settings) -> Access {
-        Access {
-            openai_key: self.environment.get(OPENAI_API_KEY).map(Into::into),
-            openai_base_url: settings.openai_base_url().map(str::to_owned),
-            proxy: Proxy {
-                https_proxy: self.environment.get(HTTPS_PROXY).map(str::to_owned),
-                no_proxy: self.environment.get(NO_PROXY).map(str::to_owned),
-            },
-        }
+    fn redactor_for(&self, access: &Access) -> Redactor {
+        // A key that another one outranks is a secret all the same.
+        let rows = providers::all().iter().flat_map(|row| &row.key_variables);
+        let keys = rows.filter_map(|variable| self.environment.get(variable)).map(str::trim);
+        Redactor::new(access.secrets().chain(keys))
     }
 
     /// The session's model and why: what was asked for, else the first provider that can be reached, else the
@@ -224,7 +228,10 @@ impl Setup {
     fn session_model(&self, settings: &Settings, access: &Access) -> (String, String) {
         match settings.model() {
             Some((name, origin)) => (self.model_name(name), format!("set by {origin}")),
-            None => access.first_model(),
+            None => {
+                let SessionModel { name, why } = access.first_model();
+                (name.to_string(), why)
+            }
         }
     }
 

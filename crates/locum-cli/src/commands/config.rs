@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use locum::Executor;
+use locum::settings::Setting;
 use serde_json::json;
 
 use crate::args::Global;
@@ -11,18 +12,20 @@ use crate::output::{Exit, Output, Table};
 pub(super) fn show(global: &Global, output: Output) -> anyhow::Result<Exit> {
     let setup = door::setup(global, Orchestrator::Model, Executor::InProcess);
     let (settings, places) = setup.settings().context("the settings cannot be used")?;
+    let redactor = setup.redactor(&settings);
+    let shown = |setting: &Setting| redactor.value(setting.value.clone());
     if output.is_json() {
-        let all: Vec<_> = settings
-            .all()
-            .iter()
-            .map(|setting| json!({"name": setting.name, "value": setting.value, "origin": setting.origin.to_string()}))
-            .collect();
+        let row = |setting: &Setting| {
+            let (name, origin) = (&setting.name, setting.origin.to_string());
+            anyhow::Ok(json!({"name": name, "value": shown(setting)?, "origin": origin}))
+        };
+        let all = settings.all().iter().map(row).collect::<anyhow::Result<Vec<_>>>()?;
         output.json(&json!({"settings": all, "config_file": places.config_file(), "database": places.database(), "logs": places.logs()}));
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["SETTING", "VALUE", "FROM"]);
     for setting in settings.all() {
-        table.row([setting.name.to_owned(), setting.value.to_string(), setting.origin.to_string()]);
+        table.row([setting.name.clone(), shown(setting)?.to_string(), setting.origin.to_string()]);
     }
     output.answer(&table.render(output.width()));
     output.note(&format!("settings {}", places.config_file().display()));

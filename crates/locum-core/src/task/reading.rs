@@ -129,6 +129,7 @@ impl Task {
             tool_use: if last { ToolUse::Forbidden } else { ToolUse::Allowed },
             max_output_tokens: self.output_tokens_left(),
             temperature: self.plan.agent.sampling.temperature,
+            effort: self.plan.agent.sampling.effort.as_deref(),
             call: self.spent.calls,
         }
     }

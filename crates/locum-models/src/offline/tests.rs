@@ -41,6 +41,7 @@ async fn ask(task: &str, messages: &[Message], tools: &[&str], tool_use: ToolUse
         tool_use,
         max_output_tokens: None,
         temperature: None,
+        effort: None,
         call: 0,
     };
     let mut said = String::new();

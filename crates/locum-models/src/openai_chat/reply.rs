@@ -5,9 +5,10 @@ use locum_core::task::event::FailureKind;
 use locum_core::transcript::{Reply, Stop};
 use locum_core::usage::{TokenCount, tokens_of_chars};
 
-use super::calls::{Calls, Keep};
-use super::chunk::{CallDelta, Choice, Chunk, Delta as WireDelta, Usage, text_of};
-use super::failure;
+use super::chunk::{CallDelta, Choice, Chunk, Delta as WireDelta, FunctionDelta, Usage, arguments_of, text_of};
+use crate::api::{Draft, Progress};
+use crate::calls::{Calls, Keep, Piece};
+use crate::failure;
 use crate::model::{Delta, Deltas, ModelError};
 
 /// The event after which nothing comes.
@@ -46,9 +47,8 @@ impl Finish {
     }
 }
 
-impl Partial {
-    /// Takes one event, or one whole completion.
-    pub(super) fn take(&mut self, data: &[u8], deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
+impl Draft for Partial {
+    fn take(&mut self, data: &[u8], deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
         let data = data.trim_ascii();
         if data.is_empty() {
             return Ok(());
@@ -78,8 +78,7 @@ impl Partial {
         }
     }
 
-    /// Takes a whole completion, after which nothing comes.
-    pub(super) fn take_whole(&mut self, json: &[u8], deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
+    fn take_whole(&mut self, json: &[u8], deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
         self.take(json, deltas)?;
         if !self.has_begun {
             let message = format!("the answer holds no reply: {}", failure::shorten(json));
@@ -89,6 +88,34 @@ impl Partial {
         Ok(())
     }
 
+    fn progress(&self) -> Progress {
+        match (self.is_done, self.finish) {
+            (true, _) => Progress::Done,
+            (false, Some(_)) => Progress::Whole,
+            (false, None) => Progress::Speaking,
+        }
+    }
+
+    fn said(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+
+    fn finish(self: Box<Self>, sent_bytes: u64, _deltas: &mut Deltas<'_>) -> Result<Reply, ModelError> {
+        let tokens = self.usage.and_then(Usage::count).unwrap_or_else(|| self.estimate(sent_bytes));
+        let Self { text, refusal, calls, finish, .. } = *self;
+        let (stop, tool_calls) = match finish {
+            // What was cut off by a filter is not acted on.
+            Some(Finish::Filter) => (Stop::Refused("content filter".to_owned()), Vec::new()),
+            _ if !refusal.is_empty() => (Stop::Refused(refusal), Vec::new()),
+            Some(Finish::Length) => (Stop::Length, calls.finish(Keep::Complete)),
+            Some(Finish::Stop) | None if calls.is_empty() => (Stop::End, Vec::new()),
+            Some(Finish::Stop) | None => (Stop::ToolUse, calls.finish(Keep::All)),
+        };
+        Ok(Reply { text, tool_calls, stop, tokens, opaque: None })
+    }
+}
+
+impl Partial {
     fn take_choice(&mut self, choice: Choice<'_>, deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
         self.has_begun = true;
         if let Some(word) = choice.finish_reason.as_deref().filter(|word| !word.is_empty()) {
@@ -128,7 +155,11 @@ impl Partial {
         let legacy =
             delta.function_call.map(|function| CallDelta { index: Some(0), id: None, function: Some(function) });
         for call in delta.tool_calls.into_iter().flatten().chain(legacy) {
-            let (bytes, begun) = self.calls.add(call);
+            let CallDelta { index, id, function } = call;
+            let FunctionDelta { name, arguments } = function.unwrap_or(FunctionDelta { name: None, arguments: None });
+            let arguments = arguments.map(arguments_of).unwrap_or_default();
+            let piece = Piece { index, id: id.unwrap_or_default(), name: name.unwrap_or_default(), arguments };
+            let (bytes, begun) = self.calls.add(piece);
             self.bytes += bytes;
             if let Some(name) = begun {
                 deltas(Delta::ToolCall { name });
@@ -136,42 +167,6 @@ impl Partial {
             }
         }
         spoke
-    }
-
-    /// Whether nothing more is to come.
-    pub(super) fn is_done(&self) -> bool {
-        self.is_done
-    }
-
-    /// Whether the model has said why it stopped, so that the reply is whole even if the stream breaks now.
-    pub(super) fn is_whole(&self) -> bool {
-        self.is_done || self.finish.is_some()
-    }
-
-    /// Adds what the model had said to a failure.
-    pub(super) fn attach_to(self, mut error: ModelError) -> ModelError {
-        error.partial = (!self.text.is_empty()).then_some(self.text);
-        error
-    }
-
-    /// The reply, at the end of what the server sent. `sent_bytes` is the size of the request, from which the tokens
-    /// are estimated if the server does not count them.
-    pub(super) fn finish(self, sent_bytes: u64) -> Result<Reply, ModelError> {
-        if !self.is_whole() {
-            let error = ModelError::new(FailureKind::CutStream, "the stream ended before the answer did");
-            return Err(self.attach_to(error));
-        }
-        let tokens = self.usage.and_then(Usage::count).unwrap_or_else(|| self.estimate(sent_bytes));
-        let Self { text, refusal, calls, finish, .. } = self;
-        let (stop, tool_calls) = match finish {
-            // What was cut off by a filter is not acted on.
-            Some(Finish::Filter) => (Stop::Refused("content filter".to_owned()), Vec::new()),
-            _ if !refusal.is_empty() => (Stop::Refused(refusal), Vec::new()),
-            Some(Finish::Length) => (Stop::Length, calls.finish(Keep::Complete)),
-            Some(Finish::Stop) | None if calls.is_empty() => (Stop::End, Vec::new()),
-            Some(Finish::Stop) | None => (Stop::ToolUse, calls.finish(Keep::All)),
-        };
-        Ok(Reply { text, tool_calls, stop, tokens, opaque: None })
     }
 
     fn estimate(&self, sent_bytes: u64) -> TokenCount {

@@ -36,11 +36,7 @@ pub(super) fn body(prompt: &Prompt<'_>, prefix: &mut Prefix, output_limit_field:
 
 /// Encodes what is new since the last call.
 fn extend(prompt: &Prompt<'_>, prefix: &mut Prefix) {
-    if prefix.encoded(FORMAT) > prompt.messages.len() {
-        // Conversations only grow: this is the prefix of another one.
-        *prefix = Prefix::default();
-    }
-    let encoded = prefix.encoded(FORMAT);
+    let encoded = prefix.encoded(FORMAT, prompt);
     let mut json = Vec::new();
     let mut separator = encoded > 0 || !prompt.system.is_empty();
     if prefix.segments().is_empty() {
@@ -227,6 +223,7 @@ mod tests {
             tool_use: ToolUse::Allowed,
             max_output_tokens: None,
             temperature: None,
+            effort: None,
             call: 0,
         }
     }
@@ -283,13 +280,15 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_of_a_longer_conversation_is_not_used() {
+    fn the_prefix_of_another_conversation_or_model_is_not_used() {
         let (agent, tools) = (AgentName::parse("a").unwrap(), tools());
         let long = [Message::User("one".to_owned()), Message::User("two".to_owned())];
         let mut prefix = Prefix::default();
         extend(&prompt(&agent, &tools, &long), &mut prefix);
         let body = joined(&prompt(&agent, &tools, &long[1..]), &mut prefix);
         assert!(!String::from_utf8(body).unwrap().contains("one"));
+        let other = Prompt { model: "other", ..prompt(&agent, &tools, &long) };
+        assert_eq!(joined(&other, &mut prefix), joined(&other, &mut Prefix::default()));
     }
 
     #[test]

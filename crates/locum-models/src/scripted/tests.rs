@@ -25,6 +25,7 @@ async fn ask(model: &Scripted, agent: &str, call: u32) -> Answered {
         tool_use: ToolUse::Allowed,
         max_output_tokens: None,
         temperature: None,
+        effort: None,
         call,
     };
     let mut shown = Vec::new();

@@ -6,8 +6,9 @@ use locum_core::ids::AgentName;
 use locum_core::task::event::FailureKind;
 use locum_core::transcript::{Message, Prompt, Reply, Stop, ToolCall, ToolSpec, ToolUse};
 use locum_core::usage::TokenCount;
+use locum_models::api::Api;
 use locum_models::http::{Endpoint, HttpClient, Proxy, Timeouts};
-use locum_models::openai_chat::OpenAiChat;
+use locum_models::providers::Protocol;
 use locum_models::{Delta, Model as _, ModelError, Prefix};
 use serde_json::{Value, json};
 
@@ -22,18 +23,37 @@ pub(crate) fn client(timeouts: Timeouts) -> Arc<HttpClient> {
     Arc::new(HttpClient::new(timeouts, &Proxy::default()))
 }
 
-pub(crate) fn model(base_url: String) -> OpenAiChat {
-    OpenAiChat::new(client(Timeouts::default()), endpoint(base_url)).unwrap()
+pub(crate) fn chat(client: Arc<HttpClient>, endpoint: Endpoint) -> Result<Api, ModelError> {
+    Api::new(client, endpoint, Protocol::OpenaiChat)
+}
+
+pub(crate) fn model(base_url: String) -> Api {
+    chat(client(Timeouts::default()), endpoint(base_url)).unwrap()
 }
 
 /// What a model answered and what was shown meanwhile: text as it is, `[name]` for a tool call, `.` for a sign of life.
-pub(crate) async fn ask(model: &OpenAiChat) -> (Result<Reply, ModelError>, String) {
+pub(crate) async fn ask(model: &Api) -> (Result<Reply, ModelError>, String) {
     let messages = [Message::User("Do it.".to_owned())];
     ask_with(model, &messages, &mut Prefix::default()).await
 }
 
+/// What a server answers for a model of this name.
+pub(crate) async fn ask_model(model: &Api, id: &str) -> Result<Reply, ModelError> {
+    let messages = [Message::User("Do it.".to_owned())];
+    ask_named(model, id, &messages, &mut Prefix::default()).await.0
+}
+
 pub(crate) async fn ask_with(
-    model: &OpenAiChat,
+    model: &Api,
+    messages: &[Message],
+    prefix: &mut Prefix,
+) -> (Result<Reply, ModelError>, String) {
+    ask_named(model, "some-model", messages, prefix).await
+}
+
+async fn ask_named(
+    model: &Api,
+    id: &str,
     messages: &[Message],
     prefix: &mut Prefix,
 ) -> (Result<Reply, ModelError>, String) {
@@ -42,7 +62,7 @@ pub(crate) async fn ask_with(
     let prompt = Prompt {
         agent: &agent,
         task: "Do it.",
-        model: "some-model",
+        model: id,
         system: "Be brief.",
         messages,
         notice: None,
@@ -50,6 +70,7 @@ pub(crate) async fn ask_with(
         tool_use: ToolUse::Allowed,
         max_output_tokens: Some(100),
         temperature: None,
+        effort: None,
         call: 0,
     };
     let mut shown = String::new();

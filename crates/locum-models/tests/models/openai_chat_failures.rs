@@ -5,11 +5,10 @@ use std::time::Duration;
 use locum_core::limits::REPLY_BYTES_MAX;
 use locum_core::task::event::FailureKind;
 use locum_models::http::{Endpoint, HttpClient, Proxy, Timeouts};
-use locum_models::openai_chat::OpenAiChat;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::openai_chat::{DONE, ask, ask_server, client, endpoint, event, finish, model, text, usage};
+use crate::openai_chat::{DONE, ask, ask_server, chat, client, endpoint, event, finish, model, text, usage};
 use crate::server::{Act, END, Server, answer, piece, stream, stream_head};
 
 #[tokio::test]
@@ -62,7 +61,7 @@ async fn message(status: u16, headers: &str, body: &str, change: impl FnOnce(&mu
     let server = Server::start(vec![answer(status, headers, body)]).await;
     let mut endpoint = endpoint(server.base_url());
     change(&mut endpoint);
-    let model = OpenAiChat::new(client(Timeouts::default()), endpoint).unwrap();
+    let model = chat(client(Timeouts::default()), endpoint).unwrap();
     let error = ask(&model).await.0.unwrap_err();
     error.message.replace(&server.address.to_string(), "HOST")
 }
@@ -242,7 +241,7 @@ async fn each_wait_has_an_end() {
     ];
     for (name, timeouts, script, partial) in cases {
         let mut server = Server::start(vec![script]).await;
-        let model = OpenAiChat::new(client(timeouts), endpoint(server.base_url())).unwrap();
+        let model = chat(client(timeouts), endpoint(server.base_url())).unwrap();
         let error = ask(&model).await.0.unwrap_err();
         assert_eq!(
             (error.kind, error.partial.as_deref()),
@@ -261,7 +260,7 @@ async fn what_breaks_after_the_reply_does_not_matter() {
     let timeouts = Timeouts { idle: Duration::from_millis(50), ..Timeouts::default() };
     for act in [Act::Close, Act::AwaitClose, Act::Send(b"not a length\r\n".to_vec()), Act::Send(END.to_vec())] {
         let server = Server::start(vec![vec![Act::Send(begun.clone()), act]]).await;
-        let model = OpenAiChat::new(client(timeouts), endpoint(server.base_url())).unwrap();
+        let model = chat(client(timeouts), endpoint(server.base_url())).unwrap();
         assert_eq!(ask(&model).await.0.unwrap().text, "Whole");
     }
 }
@@ -270,13 +269,13 @@ async fn what_breaks_after_the_reply_does_not_matter() {
 fn addresses_and_headers_that_cannot_be_are_refused_at_once() {
     let client = client(Timeouts::default());
     for base_url in ["", "localhost:8080", "api.openai.com/v1", "ftp://host/v1", "http://", "https://ho st/v1"] {
-        let outcome = OpenAiChat::new(client.clone(), endpoint(base_url.to_owned()));
+        let outcome = chat(client.clone(), endpoint(base_url.to_owned()));
         assert_eq!(outcome.unwrap_err().kind, FailureKind::BadRequest, "{base_url}");
     }
     for (name, value) in [("a b", "x"), ("a", "x\ny")] {
         let headers = vec![(name.to_owned(), value.to_owned().into())];
         let endpoint = Endpoint { headers, ..endpoint("http://localhost/v1".to_owned()) };
-        assert_eq!(OpenAiChat::new(client.clone(), endpoint).unwrap_err().kind, FailureKind::BadRequest, "{name}");
+        assert_eq!(chat(client.clone(), endpoint).unwrap_err().kind, FailureKind::BadRequest, "{name}");
     }
 }
 
@@ -284,7 +283,7 @@ fn addresses_and_headers_that_cannot_be_are_refused_at_once() {
 async fn a_proxy_of_another_kind_is_refused_rather_than_ignored() {
     let proxy = Proxy { https_proxy: Some("socks5://localhost:1080".to_owned()), no_proxy: None };
     let client = std::sync::Arc::new(HttpClient::new(Timeouts::default(), &proxy));
-    let model = OpenAiChat::new(client, endpoint("https://api.example/v1".to_owned())).unwrap();
+    let model = chat(client, endpoint("https://api.example/v1".to_owned())).unwrap();
     let error = ask(&model).await.0.unwrap_err();
     assert_eq!(error.kind, FailureKind::BadRequest);
     assert!(error.message.contains("localhost:1080"), "{}", error.message);

@@ -6,13 +6,12 @@ use locum_core::task::event::FailureKind;
 use locum_core::transcript::Message;
 use locum_models::Prefix;
 use locum_models::http::{Endpoint, HttpClient, Proxy, Timeouts};
-use locum_models::openai_chat::OpenAiChat;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::openai_chat::{DONE, ask, ask_with, client, endpoint, finish, model, text, usage};
-use crate::server::{Act, END, Server, header, piece, stream, stream_head};
+use crate::openai_chat::{DONE, ask, ask_model, ask_with, chat, client, endpoint, finish, model, text, usage};
+use crate::server::{Act, END, Server, answer, header, piece, stream, stream_head};
 
 fn whole() -> Vec<Act> {
     stream(&[[text("Yes"), finish("stop"), usage(), DONE.to_owned()].concat().as_bytes()])
@@ -67,12 +66,50 @@ async fn a_base_url_keeps_its_query_and_further_headers_are_sent() {
         headers: vec![("api-key".to_owned(), "abc".to_owned().into())],
         ..endpoint(format!("http://{}/openai/?version=1", server.address))
     };
-    let model = OpenAiChat::new(client(Timeouts::default()), endpoint).unwrap();
+    let model = chat(client(Timeouts::default()), endpoint).unwrap();
     ask(&model).await.0.unwrap();
     let head = server.received.recv().await.unwrap().head;
     assert!(head.starts_with("POST /openai/chat/completions?version=1 HTTP/1.1\r\n"), "{head}");
     assert_eq!(header(&head, "api-key"), Some("abc"));
     assert_eq!(header(&head, "authorization"), None);
+}
+
+#[tokio::test]
+async fn a_server_that_is_named_without_a_model_is_asked_once_for_its_first() {
+    let list = answer(200, "", r#"{"object":"list","data":[{"id":"tiny:1b"},{"id":"large:70b"}]}"#);
+    let mut server = Server::start(vec![list, whole(), whole()]).await;
+    let model = model(server.base_url());
+    for _ in 0..2 {
+        assert_eq!(ask_model(&model, "").await.unwrap().text, "Yes");
+    }
+    let head = server.received.recv().await.unwrap().head;
+    assert!(head.starts_with("GET /v1/models HTTP/1.1\r\n"), "{head}");
+    for _ in 0..2 {
+        let body: Value = serde_json::from_slice(&server.received.recv().await.unwrap().body).unwrap();
+        assert_eq!(body["model"], "tiny:1b");
+    }
+    let server = Server::start(vec![answer(200, "", r#"{"data":[]}"#)]).await;
+    let error = ask_model(&self::model(server.base_url()), "").await.unwrap_err();
+    assert_eq!(error.kind, FailureKind::NotFound);
+    assert!(error.message.contains("lists no model"), "{}", error.message);
+}
+
+#[test]
+fn certificates_are_read_at_once_or_refused_with_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ca.pem");
+    let trust = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        HttpClient::new(Timeouts::default(), &Proxy::default()).trusting(&file).map(drop).map_err(|error| error.message)
+    };
+    let block = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+    assert_eq!(trust(block), Ok(()));
+    for text in ["", "nothing", "-----BEGIN CERTIFICATE-----\nMAA=\n"] {
+        let message = trust(text).unwrap_err();
+        assert!(message.starts_with(&format!("the ca_file {}: ", file.display())), "{message}");
+    }
+    let missing = HttpClient::new(Timeouts::default(), &Proxy::default()).trusting(&directory.path().join("none"));
+    assert_eq!(missing.unwrap_err().kind, FailureKind::BadRequest);
 }
 
 #[tokio::test]
@@ -143,7 +180,7 @@ async fn https_goes_through_the_proxy_unless_the_host_is_excepted() {
         stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await.unwrap();
         String::from_utf8(head).unwrap()
     };
-    let model = OpenAiChat::new(Arc::clone(&client), endpoint("https://api.invalid/v1".to_owned())).unwrap();
+    let model = chat(Arc::clone(&client), endpoint("https://api.invalid/v1".to_owned())).unwrap();
     let ((actual, _), head) = tokio::join!(ask(&model), refusing);
     assert!(head.starts_with("CONNECT api.invalid:443 HTTP/1.1\r\n"), "{head}");
     assert_eq!(header(&head, "proxy-authorization"), Some("Basic bmFtZTpwYXNz"));
@@ -152,7 +189,7 @@ async fn https_goes_through_the_proxy_unless_the_host_is_excepted() {
     assert_eq!(error.kind, FailureKind::Network);
     assert!(error.message.contains("tunnel"), "{}", error.message);
 
-    let model = OpenAiChat::new(client, endpoint("https://excepted.invalid/v1".to_owned())).unwrap();
+    let model = chat(client, endpoint("https://excepted.invalid/v1".to_owned())).unwrap();
     let error = ask(&model).await.0.unwrap_err();
     assert!(!error.message.contains("tunnel"), "{}", error.message);
 }

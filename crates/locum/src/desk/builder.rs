@@ -193,7 +193,7 @@ impl DeskBuilder {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let key = "sk-an-example-key";
-    /// let access = Access { openai_key: Some(key.into()), ..Access::default() };
+    /// let access = Access::default().key("openai", key);
     /// let desk = Desk::builder()
     ///     .access(access)
     ///     .session_model("openai:gpt-5.4-mini", "the application's choice")

@@ -1,27 +1,22 @@
 //! The one place that reads the environment. Everything else is handed plain values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+
+use locum_models::providers;
 
 /// Moves all of locum's own directories below one.
 pub const LOCUM_HOME: &str = "LOCUM_HOME";
 /// Names the session that a verb works in.
 pub const LOCUM_SESSION: &str = "LOCUM_SESSION";
-/// The key for OpenAI's API and those that speak like it.
-pub const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
-/// Where that API is.
-pub const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
-/// A proxy for https addresses.
-pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
-/// The addresses that are reached without it.
-pub const NO_PROXY: &str = "NO_PROXY";
-
 /// The environment, as it was when it was read.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
     working_directory: Option<PathBuf>,
     home: Option<PathBuf>,
+    /// Further variables that locum reads, because its settings name them.
+    named: BTreeSet<String>,
 }
 
 impl Environment {
@@ -34,6 +29,7 @@ impl Environment {
             variables: std::env::vars_os().filter_map(text).collect(),
             working_directory: std::env::current_dir().ok(),
             home: etcetera::home_dir().ok(),
+            named: BTreeSet::new(),
         }
     }
 
@@ -41,7 +37,14 @@ impl Environment {
     pub fn new(variables: impl IntoIterator<Item = (String, String)>, working_directory: PathBuf) -> Self {
         let variables: BTreeMap<String, String> = variables.into_iter().collect();
         let home = variables.get("HOME").map(PathBuf::from);
-        Self { variables, working_directory: Some(working_directory), home }
+        Self { variables, working_directory: Some(working_directory), home, named: BTreeSet::new() }
+    }
+
+    /// The same environment, in which locum also reads these variables.
+    #[must_use]
+    pub(crate) fn naming(mut self, variables: impl IntoIterator<Item = String>) -> Self {
+        self.named.extend(variables);
+        self
     }
 
     /// A variable; an empty one counts as not set.
@@ -51,19 +54,16 @@ impl Environment {
 
     /// The variables that locum reads, for a worker that has no environment of its own.
     pub(crate) fn known_to_locum(&self) -> BTreeMap<String, String> {
-        let standard = [
-            "HOME",
-            LOCUM_HOME,
-            OPENAI_API_KEY,
-            HTTPS_PROXY,
-            NO_PROXY,
-            "XDG_CONFIG_HOME",
-            "XDG_DATA_HOME",
-            "XDG_STATE_HOME",
-        ];
+        let standard = ["HOME", LOCUM_HOME, "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
         let settings = super::table::KEYS.iter().map(|key| key.variable);
-        let names = standard.into_iter().chain(settings);
-        names.filter_map(|name| Some((name.to_owned(), self.get(name)?.to_owned()))).collect()
+        let known = standard.into_iter().chain(settings).chain(providers::variables()).map(str::to_owned);
+        let names = known.chain(self.named.iter().cloned());
+        names
+            .filter_map(|name| {
+                let value = self.get(&name)?.to_owned();
+                Some((name, value))
+            })
+            .collect()
     }
 
     /// The directory that the process was started in.

@@ -35,7 +35,7 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub(crate) const KEYS: [Key; 12] = [
+pub(crate) const KEYS: [Key; 14] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     number("limits.max_running", "LOCUM_MAX_RUNNING", 1, 100_000),
     number("limits.max_spawns", "LOCUM_MAX_SPAWNS", 0, 1_000_000),
@@ -47,5 +47,7 @@ pub(crate) const KEYS: [Key; 12] = [
     number("watchdog.tool_timeout_ms", "LOCUM_SUBAGENT_TOOL_EXECUTION_TIMEOUT_MS", 1, DAY_MS),
     Key { name: "shared_context.namespaces", variable: "LOCUM_SHARED_CONTEXT_NAMESPACES", kind: Kind::Switch },
     Key { name: "log.payloads", variable: "LOCUM_LOG_PAYLOADS", kind: Kind::Switch },
-    Key { name: "openai.base_url", variable: super::environment::OPENAI_BASE_URL, kind: Kind::Text },
+    Key { name: "network.https_proxy", variable: "HTTPS_PROXY", kind: Kind::Text },
+    Key { name: "network.no_proxy", variable: "NO_PROXY", kind: Kind::Text },
+    Key { name: "network.ca_file", variable: "LOCUM_CA_FILE", kind: Kind::Text },
 ];

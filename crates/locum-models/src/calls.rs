@@ -1,28 +1,37 @@
 //! Tool calls put together from their pieces. Servers disagree on what a piece carries: some repeat the name in every
 //! one, some leave out the index or the id, some send whole calls.
 
+use std::borrow::Cow;
+
 use locum_core::transcript::ToolCall;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-
-use super::chunk::{CallDelta, FunctionDelta, arguments_of};
 
 /// What a call costs besides its text: a stream of empty calls must not fill the memory either.
 const CALL_BYTES: usize = 64;
 
 /// The tool calls of a reply under way.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     calls: Vec<PartialCall>,
 }
 
 /// Which calls of a reply count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(crate) enum Keep {
     /// All: the model ended them.
     All,
     /// Those whose arguments are complete: the reply was cut somewhere.
     Complete,
+}
+
+/// A piece of a call, as far as the server filled it in.
+#[derive(Debug, Default)]
+pub(crate) struct Piece<'a> {
+    pub(crate) index: Option<u64>,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: Cow<'a, str>,
 }
 
 #[derive(Debug, Default)]
@@ -35,13 +44,8 @@ struct PartialCall {
 
 impl Calls {
     /// Takes a piece of a call. Returns the bytes that it added and, when a call has just begun, its name.
-    pub(super) fn add(&mut self, delta: CallDelta<'_>) -> (usize, Option<&str>) {
-        let CallDelta { index, id, function } = delta;
-        let id = id.unwrap_or_default();
-        let FunctionDelta { name, arguments } = function.unwrap_or(FunctionDelta { name: None, arguments: None });
-        let name = name.unwrap_or_default();
-        let arguments = arguments.map(arguments_of).unwrap_or_default();
-
+    pub(crate) fn add(&mut self, piece: Piece<'_>) -> (usize, Option<&str>) {
+        let Piece { index, id, name, arguments } = piece;
         let (place, mut bytes) = match self.find(index, &id, &name) {
             Some(place) => (place, 0),
             None => {
@@ -79,7 +83,7 @@ impl Calls {
     }
 
     /// The calls, in the order that the model gave them, with ids that are unique among them.
-    pub(super) fn finish(mut self, keep: Keep) -> Vec<ToolCall> {
+    pub(crate) fn finish(mut self, keep: Keep) -> Vec<ToolCall> {
         self.calls.sort_by_key(|call| call.index);
         if keep == Keep::Complete {
             self.calls.retain(PartialCall::is_complete);
@@ -95,7 +99,7 @@ impl Calls {
     }
 
     /// Whether there are any.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 }

@@ -62,15 +62,15 @@ const OVERFLOW_PHRASES: [&str; 7] = [
 
 /// What a failure's message needs to know about the request.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
-    pub(super) host: &'a str,
-    pub(super) model: &'a str,
-    pub(super) key_name: &'a str,
-    pub(super) has_key: bool,
+pub(crate) struct Asked<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) key_name: &'a str,
+    pub(crate) has_key: bool,
 }
 
 /// A failure that a server reports by its status.
-pub(super) fn from_status(
+pub(crate) fn from_status(
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
@@ -94,7 +94,7 @@ pub(super) fn from_status(
 }
 
 /// A failure that a server reports inside an answer that began well.
-pub(super) fn from_event(data: &[u8]) -> ModelError {
+pub(crate) fn from_event(data: &[u8]) -> ModelError {
     let details = Details::parse(data);
     let kind = match details.status {
         Some(status) => details.refine(status),
@@ -179,12 +179,12 @@ impl Details {
 }
 
 /// Whether an answer is a page for people.
-pub(super) fn is_html(body: &[u8]) -> bool {
+pub(crate) fn is_html(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"<")
 }
 
 /// A text on one line, as much of it as is worth showing.
-pub(super) fn shorten(text: &[u8]) -> String {
+pub(crate) fn shorten(text: &[u8]) -> String {
     // More bytes than are ever shown: what follows need not be looked at.
     let text = String::from_utf8_lossy(&text[..text.len().min(MESSAGE_CHARS_MAX * 8)]);
     let visible = text.replace(char::is_control, " ");
