@@ -16,8 +16,8 @@ use self::address::Address;
 use crate::failure::{self, Asked};
 use crate::http::{Answer, Endpoint, HttpClient, Segments};
 use crate::model::{BoxFuture, Deltas, Model, ModelError, Prefix};
-use crate::openai_chat;
-use crate::providers::Protocol;
+use crate::providers::{Dialect, Protocol};
+use crate::{anthropic_messages, google_gemini, openai_chat, openai_responses};
 
 /// Secrets shorter than this are not searched for in messages: they are placeholders such as `-` or `none`.
 const SECRET_CHARS_MIN: usize = 6;
@@ -41,8 +41,18 @@ pub(crate) trait Wire: Send + Sync {
     /// Where a prompt is sent, below the base address.
     fn path(&self, model: &str) -> String;
 
+    /// Where the models are listed, below the base address.
+    fn models_path(&self) -> &'static str {
+        "/models"
+    }
+
     /// The header that carries the key, and what stands before it.
     fn key_header(&self) -> (&'static str, &'static str);
+
+    /// Further headers of every request.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
 
     /// The body of a request. Only what `prefix` does not hold yet is encoded.
     fn body(&self, prompt: &Prompt<'_>, prefix: &mut Prefix) -> Segments;
@@ -90,13 +100,26 @@ impl std::fmt::Debug for Api {
 impl Api {
     /// A server at an endpoint; nothing is sent yet. Fails if the address or a header cannot be one.
     pub fn new(client: Arc<HttpClient>, endpoint: Endpoint, protocol: Protocol) -> Result<Self, ModelError> {
+        Self::in_dialect(client, endpoint, protocol, Dialect::default())
+    }
+
+    /// The same, for a provider whose models differ from what the protocol says.
+    pub fn in_dialect(
+        client: Arc<HttpClient>,
+        endpoint: Endpoint,
+        protocol: Protocol,
+        dialect: Dialect,
+    ) -> Result<Self, ModelError> {
         let address = Address::parse(&endpoint.base_url)?;
         let wire: Box<dyn Wire> = match protocol {
-            Protocol::OpenaiChat => Box::new(openai_chat::Chat::new(address.host_name())),
+            Protocol::OpenaiChat => Box::new(openai_chat::Chat::new(dialect)),
+            Protocol::OpenaiResponses => Box::new(openai_responses::Responses::new(dialect)),
+            Protocol::AnthropicMessages => Box::new(anthropic_messages::Messages::new(dialect)),
+            Protocol::GoogleGemini => Box::new(google_gemini::Gemini::new(dialect)),
         };
         let key = endpoint.key.filter(|key| !key.expose_secret().trim().is_empty());
         let endpoint = Endpoint { key, ..endpoint };
-        let headers = address::headers_of(&endpoint, wire.key_header())?;
+        let headers = address::headers_of(&endpoint, wire.key_header(), wire.headers())?;
         let Endpoint { key, key_name, headers: further, .. } = endpoint;
         let has_key = key.is_some();
         let secrets = key.into_iter().chain(further.into_iter().map(|(_, value)| value)).collect();
@@ -131,7 +154,7 @@ impl Api {
 
     /// The first model that the server lists, for servers that are named without one.
     async fn find_model(&self) -> Result<String, ModelError> {
-        let mut answer = self.send(Method::GET, "/models", Segments::new(Vec::new()), "").await?;
+        let mut answer = self.send(Method::GET, self.wire.models_path(), Segments::new(Vec::new()), "").await?;
         let list = answer.explanation().await;
         body::first_model(&list, self.address.host())
     }

@@ -23,6 +23,8 @@ pub(crate) enum Keep {
     All,
     /// Those whose arguments are complete: the reply was cut somewhere.
     Complete,
+    /// None: a filter took the reply away.
+    None,
 }
 
 /// A piece of a call, as far as the server filled it in.
@@ -65,6 +67,16 @@ impl Calls {
         (bytes, has_begun.then_some(call.name.as_str()))
     }
 
+    /// Replaces the arguments of the call at an index by all of them. Returns the bytes that this added.
+    pub(crate) fn settle(&mut self, index: Option<u64>, arguments: String) -> usize {
+        let Some(call) = self.calls.iter_mut().rev().find(|call| Some(call.index) == index) else { return 0 };
+        let added = arguments.len().saturating_sub(call.arguments.len());
+        if !arguments.is_empty() {
+            call.arguments = arguments;
+        }
+        added
+    }
+
     /// The call that a piece belongs to; none if it begins another.
     fn find(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let last = self.calls.len().checked_sub(1)?;
@@ -85,8 +97,10 @@ impl Calls {
     /// The calls, in the order that the model gave them, with ids that are unique among them.
     pub(crate) fn finish(mut self, keep: Keep) -> Vec<ToolCall> {
         self.calls.sort_by_key(|call| call.index);
-        if keep == Keep::Complete {
-            self.calls.retain(PartialCall::is_complete);
+        match keep {
+            Keep::All => {}
+            Keep::Complete => self.calls.retain(PartialCall::is_complete),
+            Keep::None => self.calls.clear(),
         }
         let mut finished: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
         for (place, call) in self.calls.into_iter().enumerate() {

@@ -85,6 +85,11 @@ pub fn default_model(provider: &str) -> ModelName {
     default.cloned().unwrap_or_else(|| ModelName { provider: provider.to_owned(), id: String::new() })
 }
 
+/// Whether tool calls are asked from a model as structured output.
+pub(crate) fn has_tools_as_schema(name: &ModelName) -> bool {
+    TABLE.models.iter().any(|entry| entry.name == *name && entry.supports.tools_as_schema)
+}
+
 impl From<File> for Table {
     fn from(file: File) -> Self {
         let mut table = Self { models: Vec::new(), defaults: Vec::new() };

@@ -1,6 +1,6 @@
 //! What went wrong, in words and as a kind. Statuses and words are tables: each server has its own dialect.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hyper::{HeaderMap, StatusCode};
 use locum_core::task::event::FailureKind;
@@ -31,7 +31,7 @@ const STATUSES: [(u16, FailureKind); 13] = [
 ];
 
 /// What the words in `code` and `type` mean; the first that fits counts.
-const WORDS: [(&str, FailureKind); 15] = [
+const WORDS: [(&str, FailureKind); 17] = [
     ("insufficient_quota", FailureKind::Auth),
     ("billing", FailureKind::Auth),
     ("context_length_exceeded", FailureKind::ContextOverflow),
@@ -40,6 +40,7 @@ const WORDS: [(&str, FailureKind); 15] = [
     ("authentication", FailureKind::Auth),
     ("permission", FailureKind::Auth),
     ("rate_limit", FailureKind::RateLimit),
+    ("resource_exhausted", FailureKind::RateLimit),
     ("overloaded", FailureKind::Overloaded),
     ("unavailable", FailureKind::Overloaded),
     ("timeout", FailureKind::Timeout),
@@ -47,10 +48,11 @@ const WORDS: [(&str, FailureKind); 15] = [
     ("server_error", FailureKind::Server),
     ("internal", FailureKind::Server),
     ("invalid_request", FailureKind::BadRequest),
+    ("invalid_argument", FailureKind::BadRequest),
 ];
 
 /// How servers say in prose that a conversation is too long.
-const OVERFLOW_PHRASES: [&str; 7] = [
+const OVERFLOW_PHRASES: [&str; 9] = [
     "context length",
     "context window",
     "context size",
@@ -58,7 +60,12 @@ const OVERFLOW_PHRASES: [&str; 7] = [
     "too many tokens",
     "prompt is too long",
     "input is too long",
+    "exceeds the maximum number of tokens",
+    "exceed context limit",
 ];
+
+/// How servers say in prose, and with the status of a wrong request, that the key or the account is at fault.
+const AUTH_PHRASES: [&str; 3] = ["api key not valid", "api key expired", "credit balance is too low"];
 
 /// What a failure's message needs to know about the request.
 #[derive(Debug)]
@@ -89,7 +96,8 @@ pub(crate) fn from_status(
         message.push_str(&advice);
     }
     let mut error = ModelError::new(kind, message);
-    error.retry_after = if kind.is_transient() { http::retry_after(headers, now) } else { None };
+    let wait = http::retry_after(headers, now).or(details.wait);
+    error.retry_after = wait.filter(|_| kind.is_transient());
     error
 }
 
@@ -125,10 +133,12 @@ fn advice(status: StatusCode, headers: &HeaderMap, details: &Details, asked: &As
 #[derive(Debug, Default)]
 struct Details {
     message: String,
-    /// Its `code` and `type`, in lower case.
+    /// Its `code`, `type` and `status`, in lower case.
     words: String,
     /// A status inside the body.
     status: Option<u16>,
+    /// How long it asks to wait.
+    wait: Option<Duration>,
 }
 
 impl Details {
@@ -145,29 +155,38 @@ impl Details {
             Value::String(text) => shorten(text.as_bytes()),
             other => shorten(other.to_string().as_bytes()),
         };
+        let wait = error.get("details").and_then(wait_of);
         let word = |field| error.get(field).and_then(Value::as_str).unwrap_or_default().to_lowercase();
         let number = |field| error.get(field).and_then(Value::as_u64).and_then(|number| u16::try_from(number).ok());
         let status = number("code").or_else(|| number("status")).filter(|status| (400..600).contains(status));
-        Self { message, words: format!("{} {}", word("code"), word("type")), status }
+        Self { message, words: format!("{} {} {}", word("code"), word("type"), word("status")), status, wait }
     }
 
     /// What the words mean, whatever the status.
     fn kind(&self) -> Option<FailureKind> {
         let named = WORDS.iter().find(|(word, _)| self.words.contains(word)).map(|(_, kind)| *kind);
         let is_general = named.is_none_or(|kind| matches!(kind, FailureKind::BadRequest | FailureKind::Server));
-        if is_general && self.tells_overflow() { Some(FailureKind::ContextOverflow) } else { named }
+        if is_general && self.says_any(&OVERFLOW_PHRASES) {
+            Some(FailureKind::ContextOverflow)
+        } else if is_general && self.says_any(&AUTH_PHRASES) {
+            Some(FailureKind::Auth)
+        } else {
+            named
+        }
     }
 
-    fn tells_overflow(&self) -> bool {
+    fn says_any(&self, phrases: &[&str]) -> bool {
         let message = self.message.to_lowercase();
-        OVERFLOW_PHRASES.iter().any(|phrase| message.contains(phrase))
+        phrases.iter().any(|phrase| message.contains(phrase))
     }
 
     /// What a status means together with the words. A status that is exact by itself is believed, except that an
     /// empty account is not a rate limit.
     fn refine(&self, status: u16) -> FailureKind {
         match (status, self.kind()) {
-            (400 | 422, Some(kind @ (FailureKind::ContextOverflow | FailureKind::NotFound))) => kind,
+            (400 | 422, Some(kind @ (FailureKind::ContextOverflow | FailureKind::NotFound | FailureKind::Auth))) => {
+                kind
+            }
             (500, Some(kind @ FailureKind::ContextOverflow)) => kind,
             (429, Some(kind @ FailureKind::Auth)) => kind,
             _ => {
@@ -176,6 +195,12 @@ impl Details {
             }
         }
     }
+}
+
+/// The wait in a list of details, as in `{"retryDelay": "34.5s"}`.
+fn wait_of(details: &Value) -> Option<Duration> {
+    let seconds = details.as_array()?.iter().find_map(|detail| detail.get("retryDelay")?.as_str()?.strip_suffix('s'));
+    Duration::try_from_secs_f64(seconds?.parse().ok()?).ok()
 }
 
 /// Whether an answer is a page for people.

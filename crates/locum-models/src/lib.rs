@@ -14,10 +14,17 @@ pub mod scripted;
 pub mod api;
 pub mod http;
 
+mod anthropic_messages;
+mod google_gemini;
 mod openai_chat;
+mod openai_responses;
 
 mod calls;
+mod encoding;
 mod failure;
+mod json_text;
+mod recovery;
+mod said;
 mod sse;
 
 pub use access::{Access, ProviderAccess};

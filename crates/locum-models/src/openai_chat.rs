@@ -4,23 +4,29 @@
 mod chunk;
 mod reply;
 mod request;
+mod schema_tools;
 
-use locum_core::transcript::Prompt;
+use std::sync::Arc;
+
+use locum_core::transcript::{Prompt, ToolUse};
 
 use self::reply::Partial;
+use self::schema_tools::Decoding;
 use crate::api::{Draft, Wire};
 use crate::http::Segments;
 use crate::model::Prefix;
+use crate::providers::Dialect;
+use crate::recovery::Recovering;
 
-/// Chat Completions as one server speaks them.
+/// Chat Completions as one provider speaks them.
 pub(crate) struct Chat {
-    output_limit_field: &'static str,
+    dialect: Dialect,
 }
 
 impl Chat {
-    /// Chat Completions as they are spoken at a host.
-    pub(crate) fn new(host: &str) -> Self {
-        Self { output_limit_field: request::output_limit_field(host) }
+    /// Chat Completions in a dialect.
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self { dialect }
     }
 }
 
@@ -34,10 +40,17 @@ impl Wire for Chat {
     }
 
     fn body(&self, prompt: &Prompt<'_>, prefix: &mut Prefix) -> Segments {
-        request::body(prompt, prefix, self.output_limit_field)
+        request::body(prompt, prefix, &self.dialect)
     }
 
-    fn reply(&self, _prompt: &Prompt<'_>) -> Box<dyn Draft> {
-        Box::new(Partial::default())
+    fn reply(&self, prompt: &Prompt<'_>) -> Box<dyn Draft> {
+        let (inner, tools) = (Box::new(Partial::default()), Arc::clone(prompt.tools));
+        if request::has_schema(prompt, &self.dialect) {
+            return Box::new(Decoding { inner, tools });
+        }
+        match prompt.tool_use {
+            ToolUse::Allowed if !tools.is_empty() => Box::new(Recovering { inner, tools }),
+            ToolUse::Allowed | ToolUse::Forbidden => inner,
+        }
     }
 }

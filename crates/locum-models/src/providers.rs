@@ -17,16 +17,25 @@ static TABLE: LazyLock<File> =
 pub enum Protocol {
     /// OpenAI's Chat Completions, which local servers speak as well.
     OpenaiChat,
+    /// OpenAI's Responses.
+    OpenaiResponses,
+    /// Anthropic's Messages.
+    AnthropicMessages,
+    /// Google's Gemini.
+    GoogleGemini,
 }
 
 impl Protocol {
     /// Every protocol.
-    pub const ALL: [Self; 1] = [Self::OpenaiChat];
+    pub const ALL: [Self; 4] = [Self::OpenaiChat, Self::OpenaiResponses, Self::AnthropicMessages, Self::GoogleGemini];
 
     /// Its name in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai_chat",
+            Self::OpenaiResponses => "openai_responses",
+            Self::AnthropicMessages => "anthropic_messages",
+            Self::GoogleGemini => "google_gemini",
         }
     }
 }
@@ -57,6 +66,38 @@ impl std::fmt::Display for UnknownProtocol {
 
 impl std::error::Error for UnknownProtocol {}
 
+/// What is particular to a provider's models, beyond its protocol. What is not said is what the protocol says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dialect {
+    /// The name of the output limit's field, in Chat Completions.
+    pub output_limit_field: Option<String>,
+    /// The highest output limit that every model takes.
+    pub output_tokens_max: Option<u64>,
+    /// How the names of models begin that reason, and take an effort instead of a temperature.
+    pub reasoning_models: Vec<String>,
+    /// How the names of models begin that are told in tokens how long they may think.
+    pub thinking_by_budget: Vec<String>,
+    /// Whether tool calls are asked for as structured output; a row of the catalogue says so for one model.
+    pub tools_as_schema: bool,
+}
+
+impl Dialect {
+    /// Whether a model reasons, and takes an effort instead of a temperature.
+    pub(crate) fn reasons(&self, model: &str) -> bool {
+        begins_with_any(model, &self.reasoning_models)
+    }
+
+    /// Whether a model is told in tokens how long it may think.
+    pub(crate) fn thinks_by_budget(&self, model: &str) -> bool {
+        begins_with_any(model, &self.thinking_by_budget)
+    }
+}
+
+fn begins_with_any(name: &str, beginnings: &[String]) -> bool {
+    beginnings.iter().any(|beginning| name.starts_with(beginning))
+}
+
 /// Somebody who serves models.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,6 +123,9 @@ pub struct Provider {
     /// Further headers of every request; none of them is a secret.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// What is particular to its models.
+    #[serde(default)]
+    pub dialect: Dialect,
     /// Whether its key makes it the provider of a session that names no model.
     #[serde(default)]
     pub leads: bool,

@@ -15,7 +15,7 @@ use crate::catalogue;
 use crate::http::{Endpoint, HttpClient, Timeouts};
 use crate::model::{Model, ModelError};
 use crate::offline::Offline;
-use crate::providers;
+use crate::providers::{self, Dialect};
 use crate::scripted::Scripted;
 
 const OFFLINE: &str = "offline";
@@ -35,7 +35,8 @@ pub struct Registry {
     own: BTreeMap<String, Arc<dyn Model>>,
     // Nothing awaits under these locks.
     clients: Mutex<HashMap<Option<PathBuf>, Arc<HttpClient>>>,
-    apis: Mutex<HashMap<String, Arc<dyn Model>>>,
+    /// By provider, and by whether tools are asked for as a schema.
+    apis: Mutex<HashMap<(String, bool), Arc<dyn Model>>>,
     scripts: Mutex<HashMap<String, Arc<dyn Model>>>,
     offline: Arc<dyn Model>,
 }
@@ -87,7 +88,7 @@ impl Registry {
         match name.provider.as_str() {
             OFFLINE => Ok(Arc::clone(&self.offline)),
             SCRIPTED => self.script(&name.id),
-            provider => self.api(provider),
+            _ => self.api(name),
         }
     }
 
@@ -96,17 +97,21 @@ impl Registry {
         self.access.missing_key(name)
     }
 
-    fn api(&self, provider: &str) -> Result<Arc<dyn Model>, ModelError> {
+    fn api(&self, name: &ModelName) -> Result<Arc<dyn Model>, ModelError> {
+        let has_schema = catalogue::has_tools_as_schema(name);
+        let key = (name.provider.clone(), has_schema);
         let mut apis = lock(&self.apis);
-        if let Some(api) = apis.get(provider) {
+        if let Some(api) = apis.get(&key) {
             return Ok(Arc::clone(api));
         }
-        let api: Arc<dyn Model> = Arc::new(self.dial(provider)?);
-        apis.insert(provider.to_owned(), Arc::clone(&api));
+        let mut dialect = providers::find(&name.provider).map(|row| row.dialect.clone()).unwrap_or_default();
+        dialect.tools_as_schema |= has_schema;
+        let api: Arc<dyn Model> = Arc::new(self.dial(&name.provider, dialect)?);
+        apis.insert(key, Arc::clone(&api));
         Ok(api)
     }
 
-    fn dial(&self, provider: &str) -> Result<Api, ModelError> {
+    fn dial(&self, provider: &str, dialect: Dialect) -> Result<Api, ModelError> {
         let said = self.access.of(provider);
         let row = providers::find(provider);
         let base_url = said.base_url.clone().or(row.map(|row| row.base_url.clone())).ok_or_else(|| {
@@ -124,7 +129,7 @@ impl Registry {
             headers: common.chain(said.headers.iter().cloned()).collect(),
         };
         let client = self.client(said.ca_file.as_deref().or(self.access.ca_file.as_deref()))?;
-        Api::new(client, endpoint, self.access.protocol(provider))
+        Api::in_dialect(client, endpoint, self.access.protocol(provider), dialect)
     }
 
     /// The client that trusts what is in a file, beside the machine's own certificates. Providers share it.

@@ -16,7 +16,6 @@ pub(super) struct Address {
     /// A gateway may want a query, which comes after the path.
     query: String,
     host: String,
-    host_name: String,
 }
 
 impl Address {
@@ -28,12 +27,12 @@ impl Address {
             None => (base_url, String::new()),
         };
         let base = base.trim_end_matches('/').to_owned();
-        let address = Self { base, query, host: String::new(), host_name: String::new() };
+        let address = Self { base, query, host: String::new() };
         let url = address.with_path("/")?;
         if !matches!(url.scheme_str(), Some("http" | "https")) || url.host().is_none() {
             return Err(wrong_address());
         }
-        Ok(Self { host: host_of(&url), host_name: url.host().unwrap_or_default().to_owned(), ..address })
+        Ok(Self { host: host_of(&url), ..address })
     }
 
     /// The address of a path, which may have a query of its own. A version that both would name is named once.
@@ -56,11 +55,6 @@ impl Address {
     pub(super) fn host(&self) -> &str {
         &self.host
     }
-
-    /// The host alone.
-    pub(super) fn host_name(&self) -> &str {
-        &self.host_name
-    }
 }
 
 fn wrong_address() -> ModelError {
@@ -68,8 +62,13 @@ fn wrong_address() -> ModelError {
     ModelError::new(FailureKind::BadRequest, message)
 }
 
-/// The headers of every request. `key_header` carries the key, after a word such as `Bearer`.
-pub(super) fn headers_of(endpoint: &Endpoint, key_header: (&'static str, &str)) -> Result<HeaderMap, ModelError> {
+/// The headers of every request. `key_header` carries the key, after a word such as `Bearer`; `common` are those of
+/// the protocol.
+pub(super) fn headers_of(
+    endpoint: &Endpoint,
+    key_header: (&'static str, &str),
+    common: &[(&'static str, &'static str)],
+) -> Result<HeaderMap, ModelError> {
     let wrong = |name: &str| {
         ModelError::new(FailureKind::BadRequest, format!("the header {name} has characters that no header has"))
     };
@@ -77,6 +76,9 @@ pub(super) fn headers_of(endpoint: &Endpoint, key_header: (&'static str, &str)) 
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("locum/", env!("CARGO_PKG_VERSION"))));
+    for (name, value) in common {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
     let secret = |name: &str, text: &str| {
         let mut value = HeaderValue::from_str(text.trim()).map_err(|_| wrong(name))?;
         value.set_sensitive(true);

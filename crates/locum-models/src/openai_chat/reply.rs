@@ -1,15 +1,14 @@
 //! A reply put together from the events of a stream, or from one whole completion.
 
-use locum_core::limits;
-use locum_core::task::event::FailureKind;
 use locum_core::transcript::{Reply, Stop};
-use locum_core::usage::{TokenCount, tokens_of_chars};
 
-use super::chunk::{CallDelta, Choice, Chunk, Delta as WireDelta, FunctionDelta, Usage, arguments_of, text_of};
+use super::chunk::{CallDelta, Choice, Chunk, Delta as WireDelta, FunctionDelta, Usage};
 use crate::api::{Draft, Progress};
-use crate::calls::{Calls, Keep, Piece};
+use crate::calls::{Keep, Piece};
 use crate::failure;
+use crate::json_text::{arguments_of, optional_text, text_of};
 use crate::model::{Delta, Deltas, ModelError};
+use crate::said::{Said, no_reply, unexpected};
 
 /// The event after which nothing comes.
 const DONE: &[u8] = b"[DONE]";
@@ -17,14 +16,12 @@ const DONE: &[u8] = b"[DONE]";
 /// A reply under way.
 #[derive(Default)]
 pub(super) struct Partial {
-    text: String,
+    said: Said,
     refusal: String,
-    calls: Calls,
     finish: Option<Finish>,
     usage: Option<Usage>,
     has_begun: bool,
     is_done: bool,
-    bytes: usize,
 }
 
 /// Why a server says that the model stopped.
@@ -57,10 +54,7 @@ impl Draft for Partial {
             self.is_done = true;
             return Ok(());
         }
-        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|error| {
-            let message = format!("the answer is not what was expected: {error}: {}", failure::shorten(data));
-            ModelError::new(FailureKind::Malformed, message)
-        })?;
+        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|error| unexpected(&error, data))?;
         if chunk.error.is_some() {
             return Err(failure::from_event(data));
         }
@@ -81,8 +75,7 @@ impl Draft for Partial {
     fn take_whole(&mut self, json: &[u8], deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
         self.take(json, deltas)?;
         if !self.has_begun {
-            let message = format!("the answer holds no reply: {}", failure::shorten(json));
-            return Err(ModelError::new(FailureKind::Malformed, message));
+            return Err(no_reply(json));
         }
         self.is_done = true;
         Ok(())
@@ -97,20 +90,21 @@ impl Draft for Partial {
     }
 
     fn said(&mut self) -> String {
-        std::mem::take(&mut self.text)
+        self.said.take_text()
     }
 
     fn finish(self: Box<Self>, sent_bytes: u64, _deltas: &mut Deltas<'_>) -> Result<Reply, ModelError> {
-        let tokens = self.usage.and_then(Usage::count).unwrap_or_else(|| self.estimate(sent_bytes));
-        let Self { text, refusal, calls, finish, .. } = *self;
-        let (stop, tool_calls) = match finish {
+        let tokens = self.usage.and_then(Usage::count).unwrap_or_else(|| self.said.estimate(sent_bytes));
+        let Self { said, refusal, finish, .. } = *self;
+        let (keep, stop) = match finish {
             // What was cut off by a filter is not acted on.
-            Some(Finish::Filter) => (Stop::Refused("content filter".to_owned()), Vec::new()),
-            _ if !refusal.is_empty() => (Stop::Refused(refusal), Vec::new()),
-            Some(Finish::Length) => (Stop::Length, calls.finish(Keep::Complete)),
-            Some(Finish::Stop) | None if calls.is_empty() => (Stop::End, Vec::new()),
-            Some(Finish::Stop) | None => (Stop::ToolUse, calls.finish(Keep::All)),
+            Some(Finish::Filter) => (Keep::None, Stop::Refused("content filter".to_owned())),
+            _ if !refusal.is_empty() => (Keep::None, Stop::Refused(refusal)),
+            Some(Finish::Length) => (Keep::Complete, Stop::Length),
+            Some(Finish::Stop) | None if said.has_calls() => (Keep::All, Stop::ToolUse),
+            Some(Finish::Stop) | None => (Keep::All, Stop::End),
         };
+        let (text, tool_calls) = said.finish(keep);
         Ok(Reply { text, tool_calls, stop, tokens, opaque: None })
     }
 }
@@ -128,29 +122,16 @@ impl Partial {
         if !spoke {
             deltas(Delta::Alive);
         }
-        if self.bytes > limits::REPLY_BYTES_MAX {
-            let message = format!("the reply is longer than {} bytes", limits::REPLY_BYTES_MAX);
-            return Err(ModelError::new(FailureKind::TooLarge, message));
-        }
-        Ok(())
+        self.said.check_size()
     }
 
     /// Takes a piece of a message. Returns whether it said something that is shown.
     fn take_delta(&mut self, delta: WireDelta<'_>, deltas: &mut Deltas<'_>) -> bool {
-        let mut spoke = false;
-        if let Some(content) = delta.content {
-            let text = text_of(content);
-            if !text.is_empty() {
-                self.text.push_str(&text);
-                self.bytes += text.len();
-                deltas(Delta::Text(&text));
-                spoke = true;
-            }
-        }
+        let mut spoke = self.said.say(&optional_text(delta.content), deltas);
         if let Some(refusal) = delta.refusal {
             let text = text_of(refusal);
+            self.said.count(text.len());
             self.refusal.push_str(&text);
-            self.bytes += text.len();
         }
         let legacy =
             delta.function_call.map(|function| CallDelta { index: Some(0), id: None, function: Some(function) });
@@ -159,19 +140,8 @@ impl Partial {
             let FunctionDelta { name, arguments } = function.unwrap_or(FunctionDelta { name: None, arguments: None });
             let arguments = arguments.map(arguments_of).unwrap_or_default();
             let piece = Piece { index, id: id.unwrap_or_default(), name: name.unwrap_or_default(), arguments };
-            let (bytes, begun) = self.calls.add(piece);
-            self.bytes += bytes;
-            if let Some(name) = begun {
-                deltas(Delta::ToolCall { name });
-                spoke = true;
-            }
+            spoke |= self.said.call(piece, deltas);
         }
         spoke
-    }
-
-    fn estimate(&self, sent_bytes: u64) -> TokenCount {
-        // Bytes, not characters: too many rather than too few, and the request need not be walked.
-        let input = tokens_of_chars(usize::try_from(sent_bytes).unwrap_or(usize::MAX)) as u64;
-        TokenCount { input, output: tokens_of_chars(self.bytes) as u64, ..TokenCount::default() }
     }
 }

@@ -6,96 +6,106 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use locum_core::transcript::{Message, Prompt, Reply, ToolCall, ToolSpec, ToolUse};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::schema_tools;
+use crate::encoding::{self, write, write_field};
 use crate::http::Segments;
 use crate::model::Prefix;
+use crate::providers::Dialect;
 
 /// The name of this encoding in a [`Prefix`].
 const FORMAT: &str = "openai_chat";
 
-/// What the field of the output limit is called at these hosts; elsewhere it has its older name.
-const OUTPUT_LIMIT_FIELDS: [(&str, &str); 1] = [("api.openai.com", "max_completion_tokens")];
+/// The same, with tools as a schema.
+const SCHEMA_FORMAT: &str = "openai_chat_schema";
+
+/// What the field of the output limit is called where nobody says otherwise.
 const OUTPUT_LIMIT_FIELD: &str = "max_tokens";
 
-/// Characters of a tool's name that the API takes.
-const TOOL_NAME_CHARS_MAX: usize = 64;
-
-/// The name of the output limit's field at a host.
-pub(super) fn output_limit_field(host: &str) -> &'static str {
-    OUTPUT_LIMIT_FIELDS.iter().find(|(at, _)| *at == host).map_or(OUTPUT_LIMIT_FIELD, |(_, field)| field)
-}
-
 /// The body of a request. Only what `prefix` does not hold yet is encoded.
-pub(super) fn body(prompt: &Prompt<'_>, prefix: &mut Prefix, output_limit_field: &str) -> Segments {
-    extend(prompt, prefix);
+pub(super) fn body(prompt: &Prompt<'_>, prefix: &mut Prefix, dialect: &Dialect) -> Segments {
+    extend(prompt, prefix, dialect);
     let mut pieces = prefix.segments().to_vec();
-    pieces.push(tail(prompt, output_limit_field));
+    pieces.push(tail(prompt, dialect));
     Segments::new(pieces)
 }
 
-/// Encodes what is new since the last call.
-fn extend(prompt: &Prompt<'_>, prefix: &mut Prefix) {
-    let encoded = prefix.encoded(FORMAT, prompt);
-    let mut json = Vec::new();
-    let mut separator = encoded > 0 || !prompt.system.is_empty();
-    if prefix.segments().is_empty() {
-        write_head(&mut json, prompt);
-    }
-    for message in &prompt.messages[encoded..] {
-        if separator {
-            json.push(b',');
-        }
-        separator = true;
-        write(&mut json, &WireMessage::from(message));
-    }
-    if !json.is_empty() {
-        prefix.push(Bytes::from(json), prompt.messages.len());
-    }
+/// Whether tools are asked for as a schema.
+pub(super) fn has_schema(prompt: &Prompt<'_>, dialect: &Dialect) -> bool {
+    dialect.tools_as_schema && !prompt.tools.is_empty()
 }
 
-fn write_head(json: &mut Vec<u8>, prompt: &Prompt<'_>) {
+/// Encodes what is new since the last call.
+fn extend(prompt: &Prompt<'_>, prefix: &mut Prefix, dialect: &Dialect) {
+    let has_schema = has_schema(prompt, dialect);
+    let format = if has_schema { SCHEMA_FORMAT } else { FORMAT };
+    let has_system = has_schema || !prompt.system.is_empty();
+    let head = |json: &mut Vec<u8>| write_head(json, prompt, dialect);
+    encoding::extend(format, prompt, prefix, head, |json, encoded| {
+        let mut separator = encoded > 0 || has_system;
+        for message in &prompt.messages[encoded..] {
+            if separator {
+                json.push(b',');
+            }
+            separator = true;
+            if has_schema {
+                let (role, content) = schema_tools::said(message);
+                write(json, &json!({ "role": role, "content": content }));
+            } else {
+                write(json, &WireMessage::from(message));
+            }
+        }
+    });
+}
+
+fn write_head(json: &mut Vec<u8>, prompt: &Prompt<'_>, dialect: &Dialect) {
     json.extend_from_slice(b"{\"model\":");
     write(json, prompt.model);
     json.extend_from_slice(b",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
-    if let Some(temperature) = prompt.temperature {
-        json.extend_from_slice(b",\"temperature\":");
-        write(json, &temperature);
+    if dialect.reasons(prompt.model) {
+        if let Some(effort) = prompt.effort {
+            write_field(json, "reasoning_effort", &effort.to_ascii_lowercase());
+        }
+    } else if let Some(temperature) = prompt.temperature {
+        // Models that reason take no temperature.
+        write_field(json, "temperature", &temperature);
     }
-    if !prompt.tools.is_empty() {
-        json.extend_from_slice(b",\"tools\":");
+    let has_schema = has_schema(prompt, dialect);
+    if !prompt.tools.is_empty() && !has_schema {
         let tools: Vec<WireTool<'_>> = prompt.tools.iter().map(WireTool::from).collect();
-        write(json, &tools);
+        write_field(json, "tools", &tools);
     }
     json.extend_from_slice(b",\"messages\":[");
-    if !prompt.system.is_empty() {
+    if has_schema {
+        write(json, &WireMessage::System { content: &schema_tools::system(prompt) });
+    } else if !prompt.system.is_empty() {
         write(json, &WireMessage::System { content: prompt.system });
     }
 }
 
 /// What this call alone says, after the messages.
-fn tail(prompt: &Prompt<'_>, output_limit_field: &str) -> Bytes {
+fn tail(prompt: &Prompt<'_>, dialect: &Dialect) -> Bytes {
     let mut json = Vec::new();
+    let has_schema = has_schema(prompt, dialect);
     if let Some(notice) = prompt.notice {
-        if !prompt.messages.is_empty() || !prompt.system.is_empty() {
+        if !prompt.messages.is_empty() || !prompt.system.is_empty() || has_schema {
             json.push(b',');
         }
         write(&mut json, &WireMessage::User { content: notice });
     }
     json.push(b']');
-    // Without tools, the API refuses to be told not to use them.
-    if prompt.tool_use == ToolUse::Forbidden && !prompt.tools.is_empty() {
+    if has_schema {
+        write_field(&mut json, "response_format", &schema_tools::response_format(prompt));
+    } else if prompt.tool_use == ToolUse::Forbidden && !prompt.tools.is_empty() {
+        // Without tools, the API refuses to be told not to use them.
         json.extend_from_slice(b",\"tool_choice\":\"none\"");
     }
     if let Some(limit) = prompt.max_output_tokens {
-        json.extend_from_slice(format!(",\"{output_limit_field}\":{limit}").as_bytes());
+        write_field(&mut json, dialect.output_limit_field.as_deref().unwrap_or(OUTPUT_LIMIT_FIELD), &limit);
     }
     json.push(b'}');
     Bytes::from(json)
-}
-
-fn write<T: Serialize + ?Sized>(json: &mut Vec<u8>, value: &T) {
-    serde_json::to_writer(json, value).expect("plain values can be written as JSON to memory");
 }
 
 #[derive(Serialize)]
@@ -160,15 +170,8 @@ impl<'a> From<&'a Message> for WireMessage<'a> {
 
 impl<'a> From<&'a ToolCall> for WireCall<'a> {
     fn from(call: &'a ToolCall) -> Self {
-        let arguments = match &call.input {
-            Value::Object(_) => call.input.to_string(),
-            // Many servers read the arguments of past calls as an object and fail on anything else; the model has
-            // been told what was wrong with them.
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                serde_json::json!({ "unparsed": call.input }).to_string()
-            }
-        };
-        let function = WireFunction { name: accepted_name(&call.name), arguments };
+        let arguments = encoding::object_input(&call.input).to_string();
+        let function = WireFunction { name: encoding::accepted_name(&call.name), arguments };
         Self { id: &call.id, r#type: "function", function }
     }
 }
@@ -180,30 +183,14 @@ impl<'a> From<&'a ToolSpec> for WireTool<'a> {
     }
 }
 
-/// A name of a past call as the API takes it back. Models invent names that the API then refuses to hear again,
-/// which would end the task instead of correcting the model.
-fn accepted_name(name: &str) -> Cow<'_, str> {
-    let is_accepted = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
-    if name.is_empty() {
-        return Cow::Borrowed("unnamed");
-    }
-    if name.len() <= TOOL_NAME_CHARS_MAX && name.chars().all(is_accepted) {
-        return Cow::Borrowed(name);
-    }
-    let replaced = name.chars().map(|char| if is_accepted(char) { char } else { '_' });
-    Cow::Owned(replaced.take(TOOL_NAME_CHARS_MAX).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use super::*;
     use locum_core::ids::AgentName;
     use locum_core::transcript::{Repeat, Stop, ToolOutput};
     use locum_core::usage::TokenCount;
-    use serde_json::json;
-
-    use super::*;
 
     fn tools() -> Arc<[ToolSpec]> {
         let input_schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
@@ -238,8 +225,9 @@ mod tests {
     }
 
     fn joined(prompt: &Prompt<'_>, prefix: &mut Prefix) -> Vec<u8> {
-        extend(prompt, prefix);
-        let tail = tail(prompt, OUTPUT_LIMIT_FIELD);
+        let dialect = Dialect::default();
+        extend(prompt, prefix, &dialect);
+        let tail = tail(prompt, &dialect);
         [prefix.segments().concat(), tail.to_vec()].concat()
     }
 
@@ -284,7 +272,7 @@ mod tests {
         let (agent, tools) = (AgentName::parse("a").unwrap(), tools());
         let long = [Message::User("one".to_owned()), Message::User("two".to_owned())];
         let mut prefix = Prefix::default();
-        extend(&prompt(&agent, &tools, &long), &mut prefix);
+        extend(&prompt(&agent, &tools, &long), &mut prefix, &Dialect::default());
         let body = joined(&prompt(&agent, &tools, &long[1..]), &mut prefix);
         assert!(!String::from_utf8(body).unwrap().contains("one"));
         let other = Prompt { model: "other", ..prompt(&agent, &tools, &long) };
@@ -336,11 +324,5 @@ mod tests {
         assert_eq!(body(&prompt), format!("{head}]}}"));
         prompt.notice = Some("now");
         assert_eq!(body(&prompt), format!(r#"{head}{{"role":"user","content":"now"}}]}}"#));
-    }
-
-    #[test]
-    fn the_output_limit_has_the_name_that_the_host_knows() {
-        assert_eq!(output_limit_field("api.openai.com"), "max_completion_tokens");
-        assert_eq!(output_limit_field("localhost"), "max_tokens");
     }
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod asking;
+mod conformance;
 mod openai_chat;
 mod openai_chat_failures;
 mod openai_chat_transport;

@@ -2,45 +2,30 @@
 
 use std::sync::Arc;
 
-use locum_core::ids::AgentName;
 use locum_core::task::event::FailureKind;
-use locum_core::transcript::{Message, Prompt, Reply, Stop, ToolCall, ToolSpec, ToolUse};
+use locum_core::transcript::{Message, Reply, Stop, ToolCall, ToolUse};
 use locum_core::usage::TokenCount;
 use locum_models::api::Api;
-use locum_models::http::{Endpoint, HttpClient, Proxy, Timeouts};
-use locum_models::providers::Protocol;
-use locum_models::{Delta, Model as _, ModelError, Prefix};
+use locum_models::http::{Endpoint, HttpClient};
+use locum_models::providers::{Dialect, Protocol};
+use locum_models::{ModelError, Prefix};
 use serde_json::{Value, json};
 
-use crate::server::{Act, Server, answer, broken_stream, stream};
-
-pub(crate) fn endpoint(base_url: String) -> Endpoint {
-    let key = Some("sk-secret-key".to_owned().into());
-    Endpoint { base_url, key, key_name: "OPENAI_API_KEY".to_owned(), headers: Vec::new() }
-}
-
-pub(crate) fn client(timeouts: Timeouts) -> Arc<HttpClient> {
-    Arc::new(HttpClient::new(timeouts, &Proxy::default()))
-}
+use crate::asking::{self, Question, ask, ask_all, model_in, tools};
+use crate::server::{Act, Server, answer, stream};
 
 pub(crate) fn chat(client: Arc<HttpClient>, endpoint: Endpoint) -> Result<Api, ModelError> {
     Api::new(client, endpoint, Protocol::OpenaiChat)
 }
 
 pub(crate) fn model(base_url: String) -> Api {
-    chat(client(Timeouts::default()), endpoint(base_url)).unwrap()
-}
-
-/// What a model answered and what was shown meanwhile: text as it is, `[name]` for a tool call, `.` for a sign of life.
-pub(crate) async fn ask(model: &Api) -> (Result<Reply, ModelError>, String) {
-    let messages = [Message::User("Do it.".to_owned())];
-    ask_with(model, &messages, &mut Prefix::default()).await
+    asking::model(Protocol::OpenaiChat, base_url)
 }
 
 /// What a server answers for a model of this name.
-pub(crate) async fn ask_model(model: &Api, id: &str) -> Result<Reply, ModelError> {
+pub(crate) async fn ask_model(model: &Api, id: &'static str) -> Result<Reply, ModelError> {
     let messages = [Message::User("Do it.".to_owned())];
-    ask_named(model, id, &messages, &mut Prefix::default()).await.0
+    ask_all(model, &Question { model: id, ..Question::default() }, &messages, &mut Prefix::default()).await.0
 }
 
 pub(crate) async fn ask_with(
@@ -48,39 +33,7 @@ pub(crate) async fn ask_with(
     messages: &[Message],
     prefix: &mut Prefix,
 ) -> (Result<Reply, ModelError>, String) {
-    ask_named(model, "some-model", messages, prefix).await
-}
-
-async fn ask_named(
-    model: &Api,
-    id: &str,
-    messages: &[Message],
-    prefix: &mut Prefix,
-) -> (Result<Reply, ModelError>, String) {
-    let agent = AgentName::parse("tester").unwrap();
-    let tools: Arc<[ToolSpec]> = Arc::new([]);
-    let prompt = Prompt {
-        agent: &agent,
-        task: "Do it.",
-        model: id,
-        system: "Be brief.",
-        messages,
-        notice: None,
-        tools: &tools,
-        tool_use: ToolUse::Allowed,
-        max_output_tokens: Some(100),
-        temperature: None,
-        effort: None,
-        call: 0,
-    };
-    let mut shown = String::new();
-    let mut deltas = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => shown.push_str(text),
-        Delta::ToolCall { name } => shown.push_str(&format!("[{name}]")),
-        Delta::Alive => shown.push('.'),
-    };
-    let reply = model.respond(&prompt, prefix, &mut deltas).await;
-    (reply, shown)
+    ask_all(model, &Question::default(), messages, prefix).await
 }
 
 /// Asks a server that gives one answer.
@@ -136,15 +89,6 @@ async fn check(name: &str, events: &[String], expected: Reply) {
     let body = [events.concat(), usage(), DONE.to_owned()].concat();
     let (actual, _) = ask_server(stream(&[body.as_bytes()])).await;
     assert_eq!(actual, Ok(expected), "{name}");
-}
-
-#[tokio::test]
-async fn text_is_shown_as_it_comes() {
-    let body = [delta(&json!({"role": "assistant", "content": ""})), text("Grüß"), text(" \"dich\"\n"), finish("stop")];
-    let body = [body.concat(), usage(), DONE.to_owned()].concat();
-    let (actual, shown) = ask_server(stream(&[body.as_bytes()])).await;
-    assert_eq!(actual, Ok(reply("Grüß \"dich\"\n", &[], Stop::End)));
-    assert_eq!(shown, ".Grüß \"dich\"\n..");
 }
 
 #[tokio::test]
@@ -364,60 +308,57 @@ async fn a_server_that_does_not_stream_is_understood() {
     }
 }
 
-/// A reply with everything that can be split: letters of several bytes, escapes, two tool calls, a comment.
-fn rich_stream() -> String {
-    let one = json!({"index": 0, "id": "x", "function": {"name": "one", "arguments": "{\"a\":\"ü🦀\"}"}});
-    let two = json!({"index": 1, "id": "y", "function": {"name": "two", "arguments": "{}"}});
-    let events = [text("ä→🦀"), ": ping\r\n\r\n".to_owned(), text("\n\"b\""), call(&one), call(&two)];
-    [events.concat(), finish("tool_calls"), usage(), DONE.to_owned()].concat()
-}
-
-fn rich_reply() -> Reply {
-    reply("ä→🦀\n\"b\"", &[("x", "one", json!({"a": "ü🦀"})), ("y", "two", json!({}))], Stop::ToolUse)
-}
-
-#[tokio::test]
-async fn a_stream_may_be_split_at_every_byte() {
-    let body = rich_stream();
-    let bytes = body.as_bytes();
-    let mut scripts: Vec<Vec<Act>> = (0..=bytes.len()).map(|at| stream(&[&bytes[..at], &bytes[at..]])).collect();
-    scripts.push(stream(&bytes.chunks(1).collect::<Vec<_>>()));
-    let count = scripts.len();
-    let server = Server::start(scripts).await;
-    let model = model(server.base_url());
-    for at in 0..count {
-        let (actual, shown) = ask(&model).await;
-        assert_eq!(actual, Ok(rich_reply()), "split at {at}");
-        assert_eq!(shown, "ä→🦀.\n\"b\"[one][two]..", "split at {at}");
-    }
+/// Asks with a tool, in a dialect, and returns the reply, what was shown and what was sent.
+async fn ask_with_tools(dialect: Dialect, question: &Question, content: &str) -> (Reply, String, Value) {
+    let body = [text(content), finish("stop"), usage(), DONE.to_owned()].concat();
+    let mut server = Server::start(vec![stream(&[body.as_bytes()])]).await;
+    let model = model_in(dialect, Protocol::OpenaiChat, server.base_url());
+    let call = ToolCall { id: "x".to_owned(), name: "read".to_owned(), input: json!({"path": "a"}) };
+    let earlier = Reply { tool_calls: vec![call], ..reply("", &[], Stop::ToolUse) };
+    let output = locum_core::transcript::ToolOutput::ok("found");
+    let messages = [
+        Message::User("Do it.".to_owned()),
+        Message::Assistant(earlier),
+        Message::Tool { call_id: "x".to_owned(), name: "read".to_owned(), output },
+    ];
+    let (actual, shown) = ask_all(&model, question, &messages, &mut Prefix::default()).await;
+    let sent = serde_json::from_slice(&server.received.recv().await.unwrap().body).unwrap();
+    (actual.unwrap(), shown, sent)
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_anywhere_gives_all_of_the_reply_or_none() {
-    let body = rich_stream();
-    let bytes = body.as_bytes();
-    // Without the empty line that should follow it.
-    let end_of_finish = body.find(&finish("tool_calls")).unwrap() + finish("tool_calls").len() - 2;
-    for at in 1..bytes.len() {
-        let cut = &bytes[..at];
-        let server = Server::start(vec![broken_stream(&[cut]), stream(&[cut])]).await;
-        let model = model(server.base_url());
-        for how in ["broken", "ended"] {
-            let (actual, shown) = ask(&model).await;
-            match actual {
-                Ok(actual) => {
-                    assert!(at >= end_of_finish, "{how} at {at}: the model had not ended its reply");
-                    assert_eq!((actual.tool_calls, actual.text), (rich_reply().tool_calls, rich_reply().text));
-                }
-                Err(error) => {
-                    assert!(at < end_of_finish, "{how} at {at}: the reply was whole");
-                    assert_eq!(error.kind, FailureKind::CutStream, "{how} at {at}");
-                    let said = error.partial.unwrap_or_default();
-                    assert!(
-                        rich_reply().text.starts_with(&said) && shown.starts_with(said.split('\n').next().unwrap())
-                    );
-                }
-            }
-        }
-    }
+async fn a_call_in_the_text_is_a_call_where_tools_are_allowed() {
+    let content = "I read it.\n<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"b\"}}\n</tool_call>";
+    let mut question = Question { tools: tools(), ..Question::default() };
+    let (actual, _, _) = ask_with_tools(Dialect::default(), &question, content).await;
+    assert_eq!(actual, reply("I read it.", &[("call_1", "read", json!({"path": "b"}))], Stop::ToolUse));
+    question.tool_use = ToolUse::Forbidden;
+    let (actual, _, _) = ask_with_tools(Dialect::default(), &question, content).await;
+    assert_eq!(actual, reply(content, &[], Stop::End));
+}
+
+#[tokio::test]
+async fn tools_may_be_asked_for_as_a_schema() {
+    let dialect = || Dialect { tools_as_schema: true, ..Dialect::default() };
+    let mut question = Question { tools: tools(), ..Question::default() };
+    let called = r#"{"tool": "read", "input": {"path": "b"}}"#;
+    let (actual, shown, sent) = ask_with_tools(dialect(), &question, called).await;
+    assert_eq!(actual, reply("", &[("call_1", "read", json!({"path": "b"}))], Stop::ToolUse));
+    assert_eq!(shown.replace('.', ""), "[read]");
+    let choices = &sent["response_format"]["json_schema"]["schema"]["anyOf"];
+    assert_eq!(choices[0]["required"], json!(["answer"]));
+    assert_eq!(choices[1]["properties"]["tool"]["const"], "read");
+    assert_eq!((sent.get("tools"), sent.get("tool_choice")), (None, None));
+    assert!(sent["messages"][0]["content"].as_str().unwrap().contains("read: Reads a file."));
+    assert_eq!(sent["messages"][2]["content"], r#"{"input":{"path":"a"},"tool":"read"}"#);
+    assert_eq!(sent["messages"][3], json!({"role": "user", "content": "Result of read:\nfound"}));
+
+    let (actual, shown, _) = ask_with_tools(dialect(), &question, r#"{"answer": "It is there."}"#).await;
+    assert_eq!(actual, reply("It is there.", &[], Stop::End));
+    assert!(shown.ends_with("It is there."), "{shown}");
+    let (actual, _, _) = ask_with_tools(dialect(), &question, "Plain words.").await;
+    assert_eq!(actual, reply("Plain words.", &[], Stop::End));
+    question.tool_use = ToolUse::Forbidden;
+    let (_, _, sent) = ask_with_tools(dialect(), &question, r#"{"answer": "x"}"#).await;
+    assert_eq!(sent["response_format"]["json_schema"]["schema"]["anyOf"].as_array().unwrap().len(), 1);
 }

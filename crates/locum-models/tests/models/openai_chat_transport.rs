@@ -10,7 +10,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::openai_chat::{DONE, ask, ask_model, ask_with, chat, client, endpoint, finish, model, text, usage};
+use crate::asking::{ask, client, endpoint};
+use crate::openai_chat::{DONE, ask_model, ask_with, chat, finish, model, text, usage};
 use crate::server::{Act, END, Server, answer, header, piece, stream, stream_head};
 
 fn whole() -> Vec<Act> {
@@ -127,23 +128,6 @@ async fn a_pooled_connection_that_the_server_has_closed_does_not_fail_a_request(
     let model = model(server.base_url());
     for _ in 0..3 {
         assert_eq!(ask(&model).await.0.unwrap().text, "Yes");
-    }
-}
-
-#[tokio::test]
-async fn dropping_a_request_closes_its_connection() {
-    let begun = [stream_head(), piece(text("Half").as_bytes())].concat();
-    for script in [vec![Act::AwaitClose], vec![Act::Send(begun), Act::AwaitClose]] {
-        let mut server = Server::start(vec![script]).await;
-        let model = Arc::new(model(server.base_url()));
-        let asking = {
-            let model = Arc::clone(&model);
-            tokio::spawn(async move { ask(&model).await.0.is_ok() })
-        };
-        server.received.recv().await.expect("the request has arrived");
-        asking.abort();
-        server.closed.recv().await.expect("the connection is closed");
-        assert!(asking.await.unwrap_err().is_cancelled());
     }
 }
 
