@@ -49,6 +49,12 @@ pub(crate) struct Case {
     pub(crate) shape: String,
 }
 
+impl Case {
+    pub(crate) fn new(who: Who, tasks: usize, shape: Shape) -> Self {
+        Self { who, tasks, shape: shape.to_string() }
+    }
+}
+
 /// Measures one case and prints what it cost. A first, small round warms connections and code and is not counted.
 pub(crate) fn run(case: &str, address: &str) -> anyhow::Result<()> {
     let case: Case = serde_json::from_str(case).context("the case cannot be read")?;

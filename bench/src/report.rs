@@ -22,11 +22,19 @@ pub(crate) struct Figure {
 pub(crate) struct Report {
     /// By name; the names sort into groups.
     pub(crate) figures: BTreeMap<String, Figure>,
+    /// What should be measured and is not yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_measured: Vec<String>,
 }
 
 impl Report {
     pub(crate) fn add(&mut self, name: &str, value: f64, unit: &str, most: Option<f64>) {
         self.figures.insert(name.to_owned(), Figure { value, unit: unit.to_owned(), most });
+    }
+
+    /// Notes a figure that is not measured yet.
+    pub(crate) fn leave_out(&mut self, name: &str) {
+        self.not_measured.push(name.to_owned());
     }
 
     /// The figures that are above what was promised.
@@ -52,6 +60,9 @@ impl Report {
                 change.unwrap_or_default()
             )
             .ok();
+        }
+        for name in &self.not_measured {
+            writeln!(text, "{name:<58} {:>10}", "not measured yet").ok();
         }
         text
     }

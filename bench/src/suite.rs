@@ -57,6 +57,9 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
     large_results(&options, &server, &mut report)?;
     long_stream(&options, &server, &mut report)?;
     starts(&options, &mut report)?;
+    for name in ["sandbox/a command in a sandbox over a plain one", "worker/cpu per turn in a process of its own"] {
+        report.leave_out(name);
+    }
     let mut out = std::io::stdout();
     write!(out, "{}", report.table(old.as_ref()))?;
     for name in report.missed() {
@@ -76,28 +79,21 @@ fn crowds(options: &Options, server: &Server, report: &mut Report) -> anyhow::Re
         for &tasks in counts {
             let group = format!("crowd/{tasks:04} tasks of 5 turns, {latency_ms:02} ms");
             let turns = (tasks * 5) as f64;
-            let mut floor_cpu = 0.0;
-            for who in Who::ALL {
-                let cost = median(options, server, who, tasks, shape)?;
-                let cpu = cost.cpu_us / turns;
+            let rounds = Rounds::of_all(options, server, tasks, shape)?;
+            for (place, who) in Who::ALL.into_iter().enumerate() {
                 let name = format!("{group}/{}", who.as_str());
+                let cpu = rounds.median(place, |cost| cost.cpu_us) / turns;
                 report.add(&format!("{name}/cpu per turn"), cpu, "µs", None);
-                report.add(&format!("{name}/wall"), cost.wall_us / 1e3, "ms", None);
-                let most = (tasks == 1000 && who == Who::Sqlite).then_some(64.0);
-                report.add(&format!("{name}/peak memory"), cost.peak_kib as f64 / 1024.0, "MiB", most);
-                let (promised, is_floor) = match who {
-                    Who::Floor => (None, true),
-                    Who::Memory => (Some(2.0), false),
-                    Who::Sqlite => (Some(3.0), false),
-                };
-                if is_floor {
-                    floor_cpu = cpu;
-                } else {
-                    let most = promised.filter(|_| tasks >= 100);
-                    report.add(&format!("{name}/cpu to floor"), cpu / floor_cpu, "×", most);
+                report.add(&format!("{name}/wall"), rounds.median(place, |cost| cost.wall_us) / 1e3, "ms", None);
+                let most = (tasks == 1000 && who != Who::Floor).then_some(64.0);
+                let peak = rounds.median(place, |cost| cost.peak_kib as f64) / 1024.0;
+                report.add(&format!("{name}/peak memory"), peak, "MiB", most);
+                if let Some(promised) = cpu_to_floor_max(who) {
+                    let most = (tasks >= 100).then_some(promised);
+                    report.add(&format!("{name}/cpu to floor"), rounds.to_floor(place), "×", most);
                 }
                 if who == Who::Sqlite {
-                    report.add(&format!("{name}/commits per turn"), cost.commits as f64 / turns, "", None);
+                    report.add(&format!("{name}/commits"), rounds.median(place, |cost| cost.commits as f64), "", None);
                 }
             }
         }
@@ -105,16 +101,25 @@ fn crowds(options: &Options, server: &Server, report: &mut Report) -> anyhow::Re
     Ok(())
 }
 
+/// How often the floor's CPU time a turn may cost.
+fn cpu_to_floor_max(who: Who) -> Option<f64> {
+    match who {
+        Who::Floor => None,
+        Who::Memory => Some(2.0),
+        Who::Sqlite => Some(3.0),
+    }
+}
+
 /// What a late turn costs against an early one: the difference of a long and a slightly longer task.
 fn long_task(options: &Options, server: &Server, report: &mut Report) -> anyhow::Result<()> {
+    // Several at once, so that what one turn costs stands out from the clock's grain.
+    let tasks = 20;
     for who in Who::ALL {
-        let cost = |turns: u32| -> anyhow::Result<f64> {
-            let shape = Shape { turns, latency_ms: 0, chunks: 1, tool_bytes: 100 };
-            // Several at once, so that what one turn costs stands out from the clock's grain.
-            Ok(median(options, server, who, 20, shape)?.cpu_us / 20.0)
-        };
-        let early = (cost(20)? - cost(5)?) / 15.0;
-        let late = (cost(210)? - cost(190)?) / 20.0;
+        let case = |turns| Case::new(who, tasks, Shape { turns, latency_ms: 0, chunks: 1, tool_bytes: 100 });
+        let rounds = Rounds::run(options, server, &[case(5), case(20), case(190), case(210)])?;
+        let cost = |place: usize| rounds.median(place, |cost| cost.cpu_us) / tasks as f64;
+        let early = (cost(1) - cost(0)) / 15.0;
+        let late = (cost(3) - cost(2)) / 20.0;
         let most = (who != Who::Floor).then_some(3.0);
         report.add(&format!("long/{}/turn 200 to turn 10", who.as_str()), late / early, "×", most);
         report.add(&format!("long/{}/cpu of turn 200", who.as_str()), late, "µs", None);
@@ -125,19 +130,12 @@ fn long_task(options: &Options, server: &Server, report: &mut Report) -> anyhow:
 /// 20 turns, each with a tool result of 100 kB.
 fn large_results(options: &Options, server: &Server, report: &mut Report) -> anyhow::Result<()> {
     let shape = Shape { turns: 20, latency_ms: 0, chunks: 1, tool_bytes: 100_000 };
-    let mut floor_cpu = 0.0;
-    for who in Who::ALL {
-        let cpu = median(options, server, who, 4, shape)?.cpu_us / 80.0;
-        report.add(&format!("large/20 turns with 100 kB results/{}/cpu per turn", who.as_str()), cpu, "µs", None);
-        if who == Who::Floor {
-            floor_cpu = cpu;
-        } else {
-            report.add(
-                &format!("large/20 turns with 100 kB results/{}/cpu to floor", who.as_str()),
-                cpu / floor_cpu,
-                "×",
-                None,
-            );
+    let rounds = Rounds::of_all(options, server, 4, shape)?;
+    for (place, who) in Who::ALL.into_iter().enumerate() {
+        let name = format!("large/20 turns with 100 kB results/{}", who.as_str());
+        report.add(&format!("{name}/cpu per turn"), rounds.median(place, |cost| cost.cpu_us) / 80.0, "µs", None);
+        if who != Who::Floor {
+            report.add(&format!("{name}/cpu to floor"), rounds.to_floor(place), "×", None);
         }
     }
     Ok(())
@@ -146,9 +144,9 @@ fn large_results(options: &Options, server: &Server, report: &mut Report) -> any
 /// One answer in 20,000 pieces.
 fn long_stream(options: &Options, server: &Server, report: &mut Report) -> anyhow::Result<()> {
     let chunks = 20_000;
-    for who in Who::ALL {
-        let shape = Shape { turns: 1, latency_ms: 0, chunks, tool_bytes: 0 };
-        let cpu = median(options, server, who, 1, shape)?.cpu_us / f64::from(chunks);
+    let rounds = Rounds::of_all(options, server, 1, Shape { turns: 1, latency_ms: 0, chunks, tool_bytes: 0 })?;
+    for (place, who) in Who::ALL.into_iter().enumerate() {
+        let cpu = rounds.median(place, |cost| cost.cpu_us) / f64::from(chunks);
         let most = (who != Who::Floor).then_some(5.0);
         report.add(&format!("stream/20000 chunks/{}/cpu per chunk", who.as_str()), cpu, "µs", most);
     }
@@ -175,19 +173,37 @@ fn starts(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn median(options: &Options, server: &Server, who: Who, tasks: usize, shape: Shape) -> anyhow::Result<Cost> {
-    let case = serde_json::to_string(&Case { who, tasks, shape: shape.to_string() })?;
-    let mut costs = Vec::new();
-    for _ in 0..options.repeats() {
-        costs.push(server.measure(&case)?);
+/// What cases cost, measured in turn: whatever else the machine does meets all of them alike.
+struct Rounds {
+    /// By case, then by round.
+    costs: Vec<Vec<Cost>>,
+}
+
+impl Rounds {
+    fn run(options: &Options, server: &Server, cases: &[Case]) -> anyhow::Result<Self> {
+        let mut costs = vec![Vec::new(); cases.len()];
+        for _ in 0..options.repeats() {
+            for (case, costs) in cases.iter().zip(&mut costs) {
+                costs.push(server.measure(&serde_json::to_string(case)?)?);
+            }
+        }
+        Ok(Self { costs })
     }
-    let by = |value: fn(&Cost) -> f64| middle(costs.iter().map(value).collect());
-    Ok(Cost {
-        cpu_us: by(|cost| cost.cpu_us),
-        wall_us: by(|cost| cost.wall_us),
-        peak_kib: by(|cost| cost.peak_kib as f64) as i64,
-        commits: by(|cost| cost.commits as f64) as u64,
-    })
+
+    /// Everybody, in the order of [`Who::ALL`].
+    fn of_all(options: &Options, server: &Server, tasks: usize, shape: Shape) -> anyhow::Result<Self> {
+        Self::run(options, server, &Who::ALL.map(|who| Case::new(who, tasks, shape)))
+    }
+
+    fn median(&self, case: usize, value: impl Fn(&Cost) -> f64) -> f64 {
+        middle(self.costs[case].iter().map(value).collect())
+    }
+
+    /// The CPU time of a case as a multiple of the floor's, which is the first case, in the same round.
+    fn to_floor(&self, case: usize) -> f64 {
+        let ratio = |(cost, floor): (&Cost, &Cost)| cost.cpu_us / floor.cpu_us;
+        middle(self.costs[case].iter().zip(&self.costs[0]).map(ratio).collect())
+    }
 }
 
 fn middle(mut values: Vec<f64>) -> f64 {

@@ -44,6 +44,10 @@ const CA_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How long an unused connection is kept: less than most servers keep it.
 const POOL_IDLE: Duration = Duration::from_secs(50);
 
+/// Unused connections to one host. A crowd that begins at once opens more than it goes on to use, and each of them holds
+/// some 30 KiB.
+const POOL_IDLE_CONNECTIONS_MAX: usize = 256;
+
 /// How often an HTTP/2 connection with open requests is asked whether it still stands.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -256,6 +260,7 @@ fn pool() -> Builder {
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(POOL_IDLE)
+        .pool_max_idle_per_host(POOL_IDLE_CONNECTIONS_MAX)
         .http2_keep_alive_interval(PING_INTERVAL)
         .http2_keep_alive_timeout(PING_INTERVAL);
     builder

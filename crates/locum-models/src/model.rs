@@ -63,6 +63,9 @@ impl ModelError {
     }
 }
 
+/// Segments of a prefix are joined up to this size; larger ones are sent as they are.
+const JOINED_BYTES_MAX: usize = 16 * 1024;
+
 /// A conversation as a provider has encoded it so far. Segments are only ever added, never rewritten, so a turn
 /// costs what it adds.
 #[derive(Debug, Default)]
@@ -91,6 +94,18 @@ impl Prefix {
     pub fn push(&mut self, segment: Bytes, messages: usize) {
         self.segments.push(segment);
         self.messages = messages;
+        while let Some(joined) = self.joined_end() {
+            self.segments.truncate(self.segments.len() - 2);
+            self.segments.push(joined);
+        }
+    }
+
+    /// The last two segments in one, if they are small and about the same size: a long conversation is sent in few
+    /// pieces, and none of its bytes is copied more than a few times.
+    fn joined_end(&self) -> Option<Bytes> {
+        let [.., before, last] = self.segments.as_slice() else { return None };
+        let joined = before.len() < 2 * last.len() && before.len() + last.len() <= JOINED_BYTES_MAX;
+        joined.then(|| Bytes::from([before.as_ref(), last.as_ref()].concat()))
     }
 
     /// The encoding so far.

@@ -248,9 +248,9 @@ impl Desk {
         let rows = self.engine.hands.store.tasks(store::TaskQuery::Uids(uids.to_vec())).await?;
         let claimed = worker::claim_all(&self.engine, &rows, &dead).await;
         // One that is no longer held has ended already.
-        let held: Vec<_> = uids.iter().filter_map(|uid| self.engine.worker.done(uid)).collect();
-        for done in held {
-            done.cancelled().await;
+        let held: Vec<_> = uids.iter().filter_map(|uid| self.engine.worker.ending(uid)).collect();
+        for ending in held {
+            ending.reached().await;
         }
         claimed
     }

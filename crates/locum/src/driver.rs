@@ -5,8 +5,11 @@
 mod attend;
 mod tooling;
 
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -223,10 +226,16 @@ impl Driver<'_> {
                 tooling::run(self.task, self.hands, self.desk, &attention, &calls).await
             }
             Repeat::Safe => {
-                let run = tooling::run(self.task, self.hands, self.desk, &attention, &calls);
-                let (moved, ran) = futures_util::future::join(self.journal.flush(self.task), run).await;
-                self.tell_moved(moved?);
-                ran
+                let mut run = pin!(tooling::run(self.task, self.hands, self.desk, &attention, &calls));
+                // What answers at once is recorded with its answer: nothing was waited for in between.
+                match poll_fn(|context| Poll::Ready(run.as_mut().poll(context))).await {
+                    Poll::Ready(ran) => ran,
+                    Poll::Pending => {
+                        let (moved, ran) = futures_util::future::join(self.journal.flush(self.task), run).await;
+                        self.tell_moved(moved?);
+                        ran
+                    }
+                }
             }
         };
         match ran {

@@ -46,6 +46,25 @@ pub(crate) struct Rules {
     pub(crate) namespaces: bool,
 }
 
+/// What a task that has ended was asked to do, and how it ended.
+pub(crate) struct Finished {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) outcome: Outcome,
+}
+
+impl Finished {
+    /// From the task itself; none if it has not ended.
+    pub(crate) fn of(task: &Task) -> Option<Self> {
+        let (mut plan, outcome) = (Arc::clone(task.plan()), task.outcome()?.clone());
+        if !plan.fallback.is_empty() {
+            let changed = Arc::make_mut(&mut plan);
+            changed.receipt = task.receipt();
+            changed.warnings.extend(task.replacements());
+        }
+        Some(Self { plan, outcome })
+    }
+}
+
 /// Who works on accepted tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Executor {
@@ -104,19 +123,18 @@ impl Engine {
 
     /// The plan and the outcome of a task that has ended. The plan's receipt and warnings tell which model answered in
     /// the end.
-    pub(crate) async fn finished(&self, row: &TaskRow) -> Result<(Box<Plan>, Outcome), Refusal> {
+    pub(crate) async fn finished(&self, row: &TaskRow) -> Result<Finished, Refusal> {
         let store = &self.hands.store;
         let (uid, before_last) = (&row.summary.uid, row.summary.seq.saturating_sub(1));
         let both = try_join(store.records(uid, 0, 1), store.records(uid, before_last, 1));
         let (mut first, mut last) = both.await.map_err(|error| store_refusal(&error))?;
         match (first.pop().map(|record| record.event), last.pop().map(|record| record.event)) {
-            (Some(TaskEvent::Accepted { mut plan, .. }), Some(TaskEvent::Ended { outcome })) => {
-                if !plan.fallback.is_empty() {
-                    let task = crate::worker::load(self, uid).await.map_err(|error| store_refusal(&error))?;
-                    plan.receipt = task.receipt();
-                    plan.warnings.extend(task.replacements());
+            (Some(TaskEvent::Accepted { plan, .. }), Some(TaskEvent::Ended { outcome })) => {
+                if plan.fallback.is_empty() {
+                    return Ok(Finished { plan: Arc::from(plan), outcome });
                 }
-                Ok((plan, outcome))
+                let task = crate::worker::load(self, uid).await.map_err(|error| store_refusal(&error))?;
+                Finished::of(&task).ok_or_else(|| Refusal::internal("the task has not ended"))
             }
             _ => Err(Refusal::internal(format!("the log of task {} is not whole", row.summary.task_id))),
         }

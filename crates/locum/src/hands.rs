@@ -1,7 +1,7 @@
 //! What a driver works with: the models, the tools, the store and the clocks of one engine.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use locum_core::liveness::Patience;
 use locum_core::task::plan::GrantedTool;
@@ -34,6 +34,14 @@ pub(crate) struct Hands {
 pub(crate) struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
     granted: Vec<GrantedTool>,
+    /// What the last task's model was told: a crowd of tasks of one agent shares it. Nothing awaits under this lock.
+    told: Mutex<Option<Told>>,
+}
+
+/// What a model was told about the tools of a task.
+struct Told {
+    granted: Vec<GrantedTool>,
+    specs: Arc<[ToolSpec]>,
 }
 
 impl Toolbox {
@@ -64,6 +72,13 @@ impl Toolbox {
 
     /// What a model is told about the tools of a task. A tool that no longer exists is left out.
     pub(crate) fn specs(&self, granted: &[GrantedTool]) -> Arc<[ToolSpec]> {
-        granted.iter().filter_map(|tool| self.get(&tool.name)).map(|tool| tool.spec().clone()).collect()
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(told) = told.as_ref().filter(|told| told.granted == granted) {
+            return Arc::clone(&told.specs);
+        }
+        let specs: Arc<[ToolSpec]> =
+            granted.iter().filter_map(|tool| self.get(&tool.name)).map(|tool| tool.spec().clone()).collect();
+        *told = Some(Told { granted: granted.to_vec(), specs: Arc::clone(&specs) });
+        specs
     }
 }

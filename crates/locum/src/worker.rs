@@ -7,7 +7,7 @@ mod stopping;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -58,7 +58,23 @@ struct Held {
     signals: StopSignals,
     /// Set when the task has ended or was given up.
     done: CancellationToken,
+    /// The task, once it has ended.
+    ended: Arc<OnceLock<Task>>,
     state: HeldState,
+}
+
+/// The end of a task that this process holds.
+pub(crate) struct Ending {
+    done: CancellationToken,
+    ended: Arc<OnceLock<Task>>,
+}
+
+impl Ending {
+    /// Waits until the task is no longer held here; the task itself if it has ended, so that nobody need read it back.
+    pub(crate) async fn reached(&self) -> Option<&Task> {
+        self.done.cancelled().await;
+        self.ended.get()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,9 +108,13 @@ impl Worker {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Set when a task that this process holds has ended; none for tasks of other processes.
-    pub(crate) fn done(&self, uid: &Uid) -> Option<CancellationToken> {
-        self.held().get(uid).map(|held| held.done.clone())
+    /// The end of a task that this process holds; none for tasks of other processes.
+    pub(crate) fn ending(&self, uid: &Uid) -> Option<Ending> {
+        self.held().get(uid).map(|held| Ending { done: held.done.clone(), ended: Arc::clone(&held.ended) })
+    }
+
+    fn holds(&self, uid: &Uid) -> bool {
+        self.held().contains_key(uid)
     }
 
     /// Whether a task that this process holds was told to end.
@@ -124,7 +144,8 @@ pub(crate) fn take_up(engine: &Arc<Engine>, lease: Lease, task: Task) {
         // Two claims at once get the same lease; one driver is enough.
         Entry::Occupied(_) => return,
         Entry::Vacant(vacant) => {
-            vacant.insert(Held { lease, signals, done: CancellationToken::new(), state: HeldState::Parked });
+            let (done, ended) = (CancellationToken::new(), Arc::default());
+            vacant.insert(Held { lease, signals, done, ended, state: HeldState::Parked });
         }
     }
     if (!parked || closed)
@@ -139,7 +160,7 @@ pub(crate) fn take_up(engine: &Arc<Engine>, lease: Lease, task: Task) {
 pub(crate) async fn claim(engine: &Arc<Engine>, uid: &Uid, dead: Vec<OwnerId>) -> Result<bool, Error> {
     let (own, uid) = (Arc::clone(engine), uid.clone());
     let claimed = async move {
-        if own.worker.done(&uid).is_some() {
+        if own.worker.holds(&uid) {
             return Ok(true);
         }
         // Who holds a task must be known before it holds it: an owner that nobody knows can never be found dead.
@@ -227,16 +248,20 @@ fn spawn_driver(engine: &Arc<Engine>, held: Held, task: Task) {
     let tracker = engine.worker.tracker.clone();
     tracker.spawn(async move {
         let uid = held.lease.uid.clone();
-        work(&engine, task, held).await;
+        let ended = work(&engine, task, held).await;
         let held = engine.worker.held().remove(&uid);
         if let Some(held) = held {
+            if let Some(task) = ended {
+                // Only its one driver ever says how a task ended.
+                held.ended.set(task).ok();
+            }
             held.done.cancel();
         }
     });
 }
 
-/// Drives a task to its end, or gives it up as it is.
-async fn work(engine: &Arc<Engine>, mut task: Task, mut held: Held) {
+/// Drives a task to its end, or gives it up as it is; the task if it has ended here.
+async fn work(engine: &Arc<Engine>, mut task: Task, mut held: Held) -> Option<Task> {
     let uid = task.plan().uid.clone();
     for attempt in 0..STORE_ATTEMPTS {
         if attempt > 0 {
@@ -252,24 +277,29 @@ async fn work(engine: &Arc<Engine>, mut task: Task, mut held: Held) {
         }
         let driven = AssertUnwindSafe(drive(engine, &mut task, &held)).catch_unwind().await;
         let error = match driven {
-            Ok(Ok(Finish::Ended)) => return,
-            Ok(Ok(Finish::Parked | Finish::HandedOver)) => return give_back(engine, &held.lease).await,
+            Ok(Ok(Finish::Ended)) => return Some(task),
+            Ok(Ok(Finish::Parked | Finish::HandedOver)) => break,
             Ok(Err(JournalError::Store(Error::Conflict))) => match reclaim(engine, &mut held).await {
                 // Somebody appended to the log, a release for example, and the task is still ours: go on from there.
                 true => "the log has grown meanwhile".to_owned(),
-                false => return,
+                false => return None,
             },
             Ok(Err(JournalError::Store(error @ (Error::Failed(_) | Error::Corrupt(_) | Error::NotFound)))) => {
                 error.to_string()
             }
             Ok(Err(error @ (JournalError::Misfit(_) | JournalError::Redaction(_)))) => {
-                return end_internally(engine, &uid, &held, error.to_string()).await;
+                end_internally(engine, &uid, &held, error.to_string()).await;
+                return None;
             }
-            Err(_) => return end_internally(engine, &uid, &held, "the driver panicked".to_owned()).await,
+            Err(_) => {
+                end_internally(engine, &uid, &held, "the driver panicked".to_owned()).await;
+                return None;
+            }
         };
         engine.note(&task, "store", &error);
     }
     give_back(engine, &held.lease).await;
+    None
 }
 
 async fn drive(engine: &Arc<Engine>, task: &mut Task, held: &Held) -> Result<Finish, JournalError> {

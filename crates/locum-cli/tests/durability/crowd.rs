@@ -84,7 +84,12 @@ fn queued_tasks_all_complete_and_never_more_than_five_at_once() {
 /// The names of all events as they became durable; their times are those of the processes that wrote them.
 fn in_order_of_commit(home: &Home) -> Vec<String> {
     let connection = rusqlite::Connection::open(home.own().join("data/locum.db")).unwrap();
-    let mut query = connection.prepare("SELECT event ->> 'event' FROM events ORDER BY id").unwrap();
-    let names = query.query_map([], |row| row.get(0)).unwrap();
-    names.map(Result::unwrap).collect()
+    let mut query = connection.prepare("SELECT event FROM events ORDER BY id").unwrap();
+    let rows = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    // A row is one event, or a list of times and events.
+    let events = rows.flat_map(|row| match serde_json::from_str(&row.unwrap()).unwrap() {
+        Value::Array(timed) => timed.iter().map(|pair| pair[1].clone()).collect(),
+        event => vec![event],
+    });
+    events.map(|event| event["event"].as_str().unwrap().to_owned()).collect()
 }

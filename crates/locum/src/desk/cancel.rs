@@ -123,7 +123,7 @@ impl Desk {
         let partial_result = if is_open(row) {
             None
         } else {
-            let (_, outcome) = self.engine.finished(row).await?;
+            let outcome = self.engine.finished(row).await?.outcome;
             let unfinished = !matches!(outcome, locum_core::task::Outcome::Completed { .. });
             let text = bounded(outcome.text(), face.result_chars_max).0;
             Some(text).filter(|text| unfinished && !text.is_empty())

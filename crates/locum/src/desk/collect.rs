@@ -6,10 +6,12 @@ use locum_core::protocol::request::ResultPage;
 use locum_core::protocol::response::{Collected, ResultText};
 use locum_core::protocol::{Code, FaceDefaults, Refusal, Response};
 use locum_core::session::{Lookup, SessionChange};
-use locum_core::task::{Outcome, Plan, Status};
+use locum_core::task::{Outcome, Status};
 
 use super::Desk;
 use super::spawn::is_open;
+use super::wait::Ended;
+use crate::engine::Finished;
 use crate::store::TaskRow;
 
 /// What stands at the end of a result that was cut (specification §4.1, word for word).
@@ -45,8 +47,12 @@ impl Desk {
 
     /// Presents a finished task to the caller that asked for it and waited, and takes it out of active tracking if
     /// nobody has yet: a request that is repeated under its idempotency key is answered as it was the first time.
-    pub(super) async fn deliver(&self, row: &TaskRow, face: &FaceDefaults) -> Result<Collected, Refusal> {
-        let collected = self.presented(row, face).await?;
+    pub(super) async fn deliver(&self, ended: Ended, face: &FaceDefaults) -> Result<Collected, Refusal> {
+        let Ended { row, known } = ended;
+        let collected = match known {
+            Some(finished) => present(&row, &finished, face),
+            None => self.presented(&row, face).await?,
+        };
         let (task_id, at) = (row.summary.task_id, self.engine.hands.clock.now());
         let lookup = Lookup { tasks: vec![task_id], ..Lookup::default() };
         self.engine
@@ -59,8 +65,7 @@ impl Desk {
     }
 
     async fn presented(&self, row: &TaskRow, face: &FaceDefaults) -> Result<Collected, Refusal> {
-        let (plan, outcome) = self.engine.finished(row).await?;
-        Ok(present(row, &plan, &outcome, face))
+        Ok(present(row, &self.engine.finished(row).await?, face))
     }
 
     pub(super) async fn result(&self, request: &ResultPage) -> Result<Response, Refusal> {
@@ -69,7 +74,7 @@ impl Desk {
             let message = format!("task {} is {}", row.summary.task_id, row.summary.standing.status.as_str());
             return Err(Refusal::new(Code::TaskNotReady, message).hint("wait for it first"));
         }
-        let (_, outcome) = self.engine.finished(&row).await?;
+        let Finished { outcome, .. } = self.engine.finished(&row).await?;
         let limit = request.limit.unwrap_or(limits::RESULT_PAGE_CHARS_DEFAULT).clamp(1, limits::RESULT_PAGE_CHARS_MAX);
         let offset = request.offset.unwrap_or(0);
         let text = outcome.text();
@@ -87,7 +92,8 @@ impl Desk {
     }
 }
 
-fn present(row: &TaskRow, plan: &Plan, outcome: &Outcome, face: &FaceDefaults) -> Collected {
+fn present(row: &TaskRow, finished: &Finished, face: &FaceDefaults) -> Collected {
+    let Finished { plan, outcome } = finished;
     let (text, cut) = bounded(outcome.text(), face.result_chars_max);
     let (result, partial_result) = match outcome {
         Outcome::Completed { .. } => (Some(text), None),

@@ -25,8 +25,8 @@ impl Desk {
         if run.background {
             return Ok(Response::Background(TaskIds { task_ids: vec![row.summary.task_id], refused: Vec::new() }));
         }
-        let row = self.ended(vec![row]).await?.pop().ok_or_else(|| Refusal::internal("the task is missing"))?;
-        Ok(Response::Collected(Box::new(self.deliver(&row, face).await?)))
+        let ended = self.ended(vec![row]).await?.pop().ok_or_else(|| Refusal::internal("the task is missing"))?;
+        Ok(Response::Collected(Box::new(self.deliver(ended, face).await?)))
     }
 
     pub(super) async fn parallel(&self, many: Many, face: &FaceDefaults) -> Result<Response, Refusal> {
@@ -54,8 +54,8 @@ impl Desk {
             results.push(match started {
                 Err(refusal) => ParallelResult::Refused(refused(entry, refusal)),
                 Ok(_) => {
-                    let row = ended.next().ok_or_else(|| Refusal::internal("a task is missing"))?;
-                    ParallelResult::Collected(Box::new(self.deliver(&row, face).await?))
+                    let ended = ended.next().ok_or_else(|| Refusal::internal("a task is missing"))?;
+                    ParallelResult::Collected(Box::new(self.deliver(ended, face).await?))
                 }
             });
         }
@@ -74,8 +74,8 @@ impl Desk {
         let steps = rows.len();
         let ended = self.ended(rows).await?;
         let mut collected = Vec::with_capacity(steps);
-        for row in &ended {
-            collected.push(self.deliver(row, face).await?);
+        for ended in ended {
+            collected.push(self.deliver(ended, face).await?);
         }
         // The step to show is the first that did not complete: those after it only waited for it.
         let failed = collected.iter().position(|step| step.status != Status::Completed);

@@ -11,7 +11,15 @@ use locum_core::protocol::{Refusal, Response};
 
 use super::Desk;
 use super::spawn::is_open;
+use crate::engine::Finished;
 use crate::store::{TaskQuery, TaskRow};
+
+/// A task that has ended, as far as that is known without reading its log.
+pub(super) struct Ended {
+    pub(super) row: TaskRow,
+    /// Where it has ended in this process.
+    pub(super) known: Option<Finished>,
+}
 
 impl Desk {
     pub(super) async fn wait(&self, request: Wait) -> Result<Response, Refusal> {
@@ -52,29 +60,33 @@ impl Desk {
     }
 
     /// A task of this process announces its end; one of another is looked at whenever the store changes.
-    async fn until_one_ended(&self, row: &TaskRow) -> Result<TaskRow, Refusal> {
+    async fn until_one_ended(&self, row: &TaskRow) -> Result<Ended, Refusal> {
         let uid = &row.summary.uid;
         self.follow([uid]);
         let mut changes = self.engine.hands.store.changes();
         loop {
-            if let Some(done) = self.engine.worker.done(uid) {
-                done.cancelled().await;
+            if let Some(ending) = self.engine.worker.ending(uid)
+                && let Some(task) = ending.reached().await
+            {
+                let summary = task.summary();
+                let row = TaskRow { summary, owner: None, ..row.clone() };
+                return Ok(Ended { row, known: Finished::of(task) });
             }
             changes.borrow_and_update();
             let row = self.engine.rows(TaskQuery::Uids(vec![uid.clone()])).await?.pop();
             let row = row.ok_or_else(|| Refusal::internal("the task is missing"))?;
             if !is_open(&row) {
-                return Ok(row);
+                return Ok(Ended { row, known: None });
             }
             changes.changed().await.map_err(|_| Refusal::internal("the store was closed"))?;
         }
     }
 
     /// The same tasks once all of them have ended, one for one and in the same order.
-    pub(super) async fn ended(&self, rows: Vec<TaskRow>) -> Result<Vec<TaskRow>, Refusal> {
-        let ended = rows
-            .into_iter()
-            .map(|row| async move { if is_open(&row) { self.until_one_ended(&row).await } else { Ok(row) } });
+    pub(super) async fn ended(&self, rows: Vec<TaskRow>) -> Result<Vec<Ended>, Refusal> {
+        let ended = rows.into_iter().map(|row| async move {
+            if is_open(&row) { self.until_one_ended(&row).await } else { Ok(Ended { row, known: None }) }
+        });
         try_join_all(ended).await
     }
 }

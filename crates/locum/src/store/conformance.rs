@@ -68,6 +68,7 @@ cases! {
         contradicting_records_are_refused,
         an_empty_append_does_nothing,
         records_are_read_page_by_page,
+        what_was_appended_together_is_read_one_by_one,
         large_events_survive,
         standings_are_kept_beside_the_log;
     parked:

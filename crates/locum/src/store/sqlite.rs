@@ -28,7 +28,6 @@ use tokio::sync::watch;
 
 use self::logs::Append;
 use self::reader::Reader;
-use self::rows::EventRow;
 use self::writer::Writer;
 use super::notice::Notice;
 use super::{
@@ -102,7 +101,7 @@ impl Sessions for SqliteStore {
         decision: Decision,
     ) -> BoxFuture<'_, Result<Decided, DecideError>> {
         let session = session.clone();
-        let work = self.writer.write(move |connection| {
+        let work = self.writer.write_undoing(move |connection| {
             let decided = sessions::decide(connection, &session, &lookup, holder, decision)?;
             let notice = Notice::when(decided.as_ref().is_ok_and(|decided| !decided.accepted.is_empty()));
             Ok((decided, notice))
@@ -131,10 +130,6 @@ impl Logs for SqliteStore {
         Box::pin(async move {
             let Some(append) = append? else { return Ok(Appended::default()) };
             let notice = Notice::when(append.ends());
-            if append.ends() {
-                // What it releases is written after it, and must be undone without the others.
-                return self.writer.write(move |connection| Ok((append.write(connection)?, notice))).await;
-            }
             self.writer.write_checked(move |connection| Ok((append.write(connection)?, notice))).await
         })
     }
@@ -142,7 +137,7 @@ impl Logs for SqliteStore {
     fn records(&self, uid: &Uid, after: Seq, most: usize) -> BoxFuture<'_, Result<Vec<Record>, Error>> {
         let uid = uid.clone();
         let events = self.reader.read(move |connection| logs::events(connection, &uid, after, most));
-        Box::pin(async move { events.await?.iter().map(EventRow::decode).collect() })
+        Box::pin(async move { logs::decode_events(&events.await?, after, most) })
     }
 }
 

@@ -99,6 +99,28 @@ pub(super) async fn records_are_read_page_by_page(store: &dyn Store) {
     assert!(matches!(store.records(&uid("unknown"), 0, 1).await, Err(Error::NotFound)));
 }
 
+pub(super) async fn what_was_appended_together_is_read_one_by_one(store: &dyn Store) {
+    spawn(store, "main", vec![order("a")]).await;
+    let mut task = Task::replay(log(store, "a").await).unwrap();
+    let events = [turn(), turn(), reply("Done.".to_owned())];
+    let records: Vec<Record> =
+        events.into_iter().zip(2..).map(|(event, seq)| Record { seq, at: at(90 + seq.cast_signed()), event }).collect();
+    for record in &records {
+        task.apply(record.clone()).unwrap();
+    }
+    store.append(&lease("a"), records.clone(), task.standing()).await.unwrap();
+    for after in 0..=5 {
+        for most in 0..=5 {
+            let expected = log(store, "a").await.into_iter().filter(|record| record.seq > after);
+            let expected: Vec<Record> = expected.take(most).collect();
+            assert_eq!(store.records(&uid("a"), after, most).await.unwrap(), expected, "{after} {most}");
+        }
+    }
+    assert_eq!(log(store, "a").await[1..], records);
+    complete(store, "a", "done").await;
+    assert_eq!(log(store, "a").await.len(), 5);
+}
+
 pub(super) async fn large_events_survive(store: &dyn Store) {
     spawn(store, "main", vec![order("a")]).await;
     let text = "0123456789abcdé\n".repeat(64 * 1024);

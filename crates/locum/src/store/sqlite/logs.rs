@@ -6,8 +6,7 @@ use locum_core::task::outcome::{Outcome, Status};
 use locum_core::task::summary::{Standing, TaskSummary};
 use rusqlite::{Connection, named_params};
 
-use super::failure::Unreadable;
-use super::rows::{EventRow, StandingRow, all, execute, first, select_tasks, task_row};
+use super::rows::{EventRow, StandingRow, all, execute, first, select_tasks, task_row, undone_on_failure};
 use crate::store::settling::{self, Shelf, outcome_of};
 use crate::store::{Appended, Error, Lease};
 
@@ -15,25 +14,32 @@ use crate::store::{Appended, Error, Lease};
 #[derive(Debug)]
 pub(super) struct Append {
     lease: Lease,
-    events: Vec<EventRow>,
+    /// The numbers of the first and the last record.
+    numbers: (Seq, Seq),
+    /// When the last of them was made.
+    at: Timestamp,
+    events: EventRow,
     standing: StandingRow,
 }
 
-/// A task in the database, and its session.
+/// A task in the database, as an append must find it.
 struct Place {
     task: i64,
     session: i64,
+    seq: Seq,
+    owner: Option<i64>,
+    epoch: i64,
+    is_running: bool,
 }
 
 impl Append {
     /// Encodes what is to be appended; none if it is nothing.
     pub(super) fn encode(lease: &Lease, records: &[Record], standing: Standing) -> Result<Option<Self>, Error> {
         settling::check_records(records, &standing)?;
-        if records.is_empty() {
-            return Ok(None);
-        }
-        let events = records.iter().map(EventRow::encode).collect::<Result<_, _>>()?;
-        Ok(Some(Self { lease: lease.clone(), events, standing: StandingRow::encode(standing)? }))
+        let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(None) };
+        let events = EventRow::encode(first, &records[1..])?;
+        let standing = StandingRow::encode(standing)?;
+        Ok(Some(Self { lease: lease.clone(), numbers: (first.seq, last.seq), at: last.at, events, standing }))
     }
 
     /// Whether the task ends with it.
@@ -41,88 +47,111 @@ impl Append {
         self.standing.status.is_final()
     }
 
-    /// Appends, if the lease is good and the log is where the caller believes it to be.
+    /// Appends, if the lease is good and the log is where the caller believes it to be. A refusal, or a failure after
+    /// something was written, leaves nothing behind.
     pub(super) fn write(&self, connection: &Connection) -> Result<Appended, Error> {
-        let (Some(head), Some(last)) = (self.events.first(), self.events.last()) else {
-            return Ok(Appended::default());
-        };
-        let before = head.seq.saturating_sub(1);
-        let place = match self.advance(connection, before, last.seq)? {
-            Some(place) => place,
-            None => self.change(connection, before, last.seq)?.ok_or_else(|| self.refusal(connection))?,
-        };
-        for event in &self.events {
-            insert_event(connection, place.task, event)?;
-        }
+        let place = self.place(connection)?;
         if !self.ends() {
+            self.advance(connection, &place)?;
             return Ok(Appended::default());
         }
-        forget_commands(connection, place.task)?;
-        let moved = settling::settle(&mut SessionShelf { connection, session: place.session }, last.at)?;
-        Ok(Appended { moved })
-    }
-
-    /// The common case: a running task goes on. It leaves every column alone that an index names.
-    fn advance(&self, connection: &Connection, before: Seq, after: Seq) -> Result<Option<Place>, Error> {
-        if self.standing.status != Status::Running {
-            return Ok(None);
+        let shelf = SessionShelf { connection, session: place.session };
+        if !shelf.is_anything_parked()? {
+            self.end(connection, &place)?;
+            return Ok(Appended::default());
         }
-        let statement = "UPDATE tasks SET seq = :after, activity = :activity, usage = :usage \
-                         WHERE uid = :uid AND owner = :owner AND epoch = :epoch AND seq = :before \
-                         AND status = 'running' RETURNING key, session";
-        let parameters = named_params! {
-            ":after": after.cast_signed(),
-            ":activity": self.standing.activity,
-            ":usage": self.standing.usage,
-            ":uid": self.lease.uid.as_str(),
-            ":owner": self.lease.owner.0.cast_signed(),
-            ":epoch": self.lease.epoch.cast_signed(),
-            ":before": before.cast_signed(),
-        };
-        first(connection, statement, parameters, read_place)
+        // What it releases is written after it.
+        undone_on_failure(connection, || {
+            self.end(connection, &place)?;
+            let moved = settling::settle(&mut SessionShelf { connection, session: place.session }, self.at)?;
+            Ok(Appended { moved })
+        })
     }
 
-    /// The task's status changes.
-    fn change(&self, connection: &Connection, before: Seq, after: Seq) -> Result<Option<Place>, Error> {
-        let statement = "UPDATE tasks SET seq = :after, status = :status, activity = :activity, usage = :usage, \
-                         error = :error, reason = :reason, completed_at = :completed_at, \
-                         owner = CASE WHEN :completed_at IS NULL THEN owner END \
-                         WHERE uid = :uid AND owner = :owner AND epoch = :epoch AND seq = :before \
-                         AND completed_at IS NULL RETURNING key, session";
-        let parameters = named_params! {
-            ":after": after.cast_signed(),
-            ":status": self.standing.status.as_str(),
-            ":activity": self.standing.activity,
-            ":usage": self.standing.usage,
-            ":error": self.standing.error,
-            ":reason": self.standing.reason,
-            ":completed_at": self.standing.completed_at,
-            ":uid": self.lease.uid.as_str(),
-            ":owner": self.lease.owner.0.cast_signed(),
-            ":epoch": self.lease.epoch.cast_signed(),
-            ":before": before.cast_signed(),
-        };
-        first(connection, statement, parameters, read_place)
-    }
-
-    fn refusal(&self, connection: &Connection) -> Error {
-        match task_key(connection, &self.lease.uid) {
-            Ok(_) => Error::Conflict,
-            Err(error) => error,
+    /// The task, if the lease is good and the log ends where these records begin.
+    fn place(&self, connection: &Connection) -> Result<Place, Error> {
+        let query = "SELECT key, session, seq, owner, epoch, status = 'running' FROM tasks WHERE uid = ?1";
+        let place = first(connection, query, [self.lease.uid.as_str()], |row| {
+            Ok(Place {
+                task: row.get(0)?,
+                session: row.get(1)?,
+                seq: row.get::<_, i64>(2)?.cast_unsigned(),
+                owner: row.get(3)?,
+                epoch: row.get(4)?,
+                is_running: row.get(5)?,
+            })
+        })?;
+        let place = place.ok_or(Error::NotFound)?;
+        // Nobody holds a task that has ended.
+        let is_held = place.owner == Some(self.lease.owner.0.cast_signed());
+        if !is_held || place.epoch != self.lease.epoch.cast_signed() || place.seq.checked_add(1) != Some(self.numbers.0)
+        {
+            return Err(Error::Conflict);
         }
+        Ok(place)
+    }
+
+    fn advance(&self, connection: &Connection, place: &Place) -> Result<(), Error> {
+        if place.is_running && self.standing.status == Status::Running {
+            // The common case: it leaves every column alone that an index or a trigger names.
+            let statement = "UPDATE tasks SET seq = ?2, activity = ?3, usage = ?4 WHERE key = ?1";
+            let standing = &self.standing;
+            let after = self.numbers.1.cast_signed();
+            execute(connection, statement, (place.task, after, &standing.activity, &standing.usage))?;
+        } else {
+            set_standing(connection, place.task, self.numbers.1, &self.standing)?;
+        }
+        insert_events(connection, place.task, &self.events)
+    }
+
+    fn end(&self, connection: &Connection, place: &Place) -> Result<(), Error> {
+        set_standing(connection, place.task, self.numbers.1, &self.standing)?;
+        insert_events(connection, place.task, &self.events)?;
+        forget_commands(connection, place.task)
     }
 }
 
-fn read_place(row: &rusqlite::Row<'_>) -> Result<Place, Unreadable> {
-    Ok(Place { task: row.get("key")?, session: row.get("session")? })
+/// Notes how a task stands. Nobody holds one that has ended.
+fn set_standing(connection: &Connection, task: i64, seq: Seq, standing: &StandingRow) -> Result<(), Error> {
+    let statement = "UPDATE tasks SET seq = :seq, status = :status, activity = :activity, usage = :usage, \
+                     error = :error, reason = :reason, completed_at = :completed_at, \
+                     owner = CASE WHEN :completed_at IS NULL THEN owner END WHERE key = :task";
+    let parameters = named_params! {
+        ":seq": seq.cast_signed(),
+        ":status": standing.status.as_str(),
+        ":activity": standing.activity,
+        ":usage": standing.usage,
+        ":error": standing.error,
+        ":reason": standing.reason,
+        ":completed_at": standing.completed_at,
+        ":task": task,
+    };
+    execute(connection, statement, parameters)?;
+    Ok(())
 }
 
-/// The records after `after`, still encoded: whoever asked decodes them.
+/// The rows that hold the records after `after`, still encoded: whoever asked decodes them. The first of them may hold
+/// earlier records too, and the last more than was asked for.
 pub(super) fn events(connection: &Connection, uid: &Uid, after: Seq, most: usize) -> Result<Vec<EventRow>, Error> {
     let task = task_key(connection, uid)?;
-    let query = "SELECT seq, at, event FROM events WHERE task = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    all(connection, query, (task, i64::try_from(after).unwrap_or(i64::MAX), most), EventRow::read)
+    let query = "SELECT seq, at, event FROM events WHERE task = ?1 AND seq >= \
+                 coalesce((SELECT max(seq) FROM events WHERE task = ?1 AND seq <= ?2), 0) ORDER BY seq LIMIT ?3";
+    let first = i64::try_from(after).unwrap_or(i64::MAX).saturating_add(1);
+    let most = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
+    all(connection, query, (task, first, most), EventRow::read)
+}
+
+/// The records of these rows, as far as they are after `after`, and no more than were asked for.
+pub(super) fn decode_events(rows: &[EventRow], after: Seq, most: usize) -> Result<Vec<Record>, Error> {
+    let mut records = Vec::with_capacity(rows.len().min(most));
+    for row in rows {
+        if records.len() >= most {
+            break;
+        }
+        records.extend(row.decode()?.into_iter().filter(|record| record.seq > after));
+    }
+    records.truncate(most);
+    Ok(records)
 }
 
 pub(super) fn task_key(connection: &Connection, uid: &Uid) -> Result<i64, Error> {
@@ -130,9 +159,9 @@ pub(super) fn task_key(connection: &Connection, uid: &Uid) -> Result<i64, Error>
     key.ok_or(Error::NotFound)
 }
 
-pub(super) fn insert_event(connection: &Connection, task: i64, event: &EventRow) -> Result<(), Error> {
+pub(super) fn insert_events(connection: &Connection, task: i64, events: &EventRow) -> Result<(), Error> {
     let statement = "INSERT INTO events (task, seq, at, event) VALUES (?1, ?2, ?3, ?4)";
-    execute(connection, statement, (task, event.seq.cast_signed(), event.at.millis(), &event.event))?;
+    execute(connection, statement, (task, events.seq.cast_signed(), events.at.millis(), &events.json))?;
     Ok(())
 }
 
@@ -154,9 +183,8 @@ struct SessionShelf<'a> {
 
 impl SessionShelf<'_> {
     fn is_anything_parked(&self) -> Result<bool, Error> {
-        let query = "SELECT 1 FROM tasks WHERE session = ?1 AND completed_at IS NULL \
-                     AND status IN ('queued', 'waiting') LIMIT 1";
-        Ok(first(self.connection, query, [self.session], |_| Ok(()))?.is_some())
+        let query = "SELECT unfinished > running FROM sessions WHERE id = ?1";
+        Ok(first(self.connection, query, [self.session], |row| Ok(row.get(0)?))?.unwrap_or(false))
     }
 
     fn task(&self, task_id: TaskId) -> Result<Option<TaskSummary>, Error> {
@@ -185,36 +213,24 @@ impl Shelf for SessionShelf<'_> {
     }
 
     fn log(&self, uid: &Uid) -> Result<Vec<Record>, Error> {
-        events(self.connection, uid, 0, usize::MAX)?.iter().map(EventRow::decode).collect()
+        decode_events(&events(self.connection, uid, 0, usize::MAX)?, 0, usize::MAX)
     }
 
     fn outcome(&self, uid: &Uid) -> Result<Outcome, Error> {
         let task = task_key(self.connection, uid)?;
         let query = "SELECT seq, at, event FROM events WHERE task = ?1 ORDER BY seq DESC LIMIT 1";
         let last = first(self.connection, query, [task], EventRow::read)?;
-        outcome_of(last.as_ref().map(EventRow::decode).transpose()?)
+        outcome_of(last.as_ref().map(EventRow::decode).transpose()?.and_then(|mut records| records.pop()))
     }
 
     fn write(&mut self, uid: &Uid, record: Record, standing: Standing) -> Result<(), Error> {
         let standing = StandingRow::encode(standing)?;
-        let statement = "UPDATE tasks SET seq = :seq, status = :status, activity = :activity, usage = :usage, \
-                         error = :error, reason = :reason, completed_at = :completed_at, \
-                         owner = CASE WHEN :completed_at IS NULL THEN owner END \
-                         WHERE uid = :uid AND completed_at IS NULL RETURNING key, session";
-        let parameters = named_params! {
-            ":seq": record.seq.cast_signed(),
-            ":status": standing.status.as_str(),
-            ":activity": standing.activity,
-            ":usage": standing.usage,
-            ":error": standing.error,
-            ":reason": standing.reason,
-            ":completed_at": standing.completed_at,
-            ":uid": uid.as_str(),
-        };
-        let place = first(self.connection, statement, parameters, read_place)?.ok_or(Error::NotFound)?;
-        insert_event(self.connection, place.task, &EventRow::encode(&record)?)?;
+        let query = "SELECT key FROM tasks WHERE uid = ?1 AND completed_at IS NULL";
+        let task = first(self.connection, query, [uid.as_str()], |row| Ok(row.get(0)?))?.ok_or(Error::NotFound)?;
+        set_standing(self.connection, task, record.seq, &standing)?;
+        insert_events(self.connection, task, &EventRow::encode(&record, &[])?)?;
         if standing.completed_at.is_some() {
-            forget_commands(self.connection, place.task)?;
+            forget_commands(self.connection, task)?;
         }
         Ok(())
     }

@@ -104,6 +104,26 @@ pub(super) fn first<T>(
     Ok(row.map(read).transpose()?)
 }
 
+/// Does several writes that belong together: a failure, or a panic, undoes them and nothing else of the transaction.
+pub(super) fn undone_on_failure<T>(
+    connection: &Connection,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    struct Undo<'a>(&'a Connection);
+    impl Drop for Undo<'_> {
+        fn drop(&mut self) {
+            // Fails if SQLite has undone the whole transaction, and then there is nothing left to undo.
+            self.0.execute_batch("ROLLBACK TO work; RELEASE work").ok();
+        }
+    }
+    execute(connection, "SAVEPOINT work", [])?;
+    let undo = Undo(connection);
+    let done = work()?;
+    std::mem::forget(undo);
+    execute(connection, "RELEASE work", [])?;
+    Ok(done)
+}
+
 /// Runs a statement and says how many rows it changed.
 pub(super) fn execute(
     connection: &Connection,
@@ -114,28 +134,39 @@ pub(super) fn execute(
     Ok(changed.map_err(Failure::new)?)
 }
 
-/// A record as it is kept.
+/// Records that were appended together, as they are kept: the number and the time of the first, and what happened. That
+/// is one event, or a list of times and events.
 #[derive(Debug)]
 pub(super) struct EventRow {
     pub(super) seq: Seq,
     pub(super) at: Timestamp,
-    pub(super) event: String,
+    pub(super) json: String,
 }
 
 impl EventRow {
-    pub(super) fn encode(record: &Record) -> Result<Self, Error> {
-        Ok(Self { seq: record.seq, at: record.at, event: encode(&record.event)? })
+    pub(super) fn encode(first: &Record, rest: &[Record]) -> Result<Self, Error> {
+        let json = if rest.is_empty() {
+            encode(&first.event)?
+        } else {
+            let records = std::iter::once(first).chain(rest);
+            encode(&records.map(|record| (record.at.millis(), &record.event)).collect::<Vec<_>>())?
+        };
+        Ok(Self { seq: first.seq, at: first.at, json })
     }
 
     /// Reads `seq`, `at` and `event`.
     pub(super) fn read(row: &Row<'_>) -> Result<Self, Unreadable> {
         let seq = row.get::<_, i64>("seq")?.cast_unsigned();
-        Ok(Self { seq, at: Timestamp::from_millis(row.get("at")?), event: row.get("event")? })
+        Ok(Self { seq, at: Timestamp::from_millis(row.get("at")?), json: row.get("event")? })
     }
 
-    pub(super) fn decode(&self) -> Result<Record, Error> {
-        let event: TaskEvent = decode(&self.event)?;
-        Ok(Record { seq: self.seq, at: self.at, event })
+    pub(super) fn decode(&self) -> Result<Vec<Record>, Error> {
+        if !self.json.starts_with('[') {
+            return Ok(vec![Record { seq: self.seq, at: self.at, event: decode(&self.json)? }]);
+        }
+        let timed: Vec<(i64, TaskEvent)> = decode(&self.json)?;
+        let record = |(seq, (at, event))| Record { seq, at: Timestamp::from_millis(at), event };
+        Ok((self.seq..).zip(timed).map(record).collect())
     }
 }
 

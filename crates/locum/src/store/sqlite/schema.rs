@@ -13,7 +13,8 @@ use rusqlite_migration::{M, MigrationDefinitionError, Migrations};
 use super::failure::Failure;
 use crate::store::Error;
 
-const STEPS: &[M<'static>] = &[M::up(include_str!("schema.sql")), M::up(include_str!("schema_2.sql"))];
+const STEPS: &[M<'static>] =
+    &[M::up(include_str!("schema.sql")), M::up(include_str!("schema_2.sql")), M::up(include_str!("schema_3.sql"))];
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(STEPS);
 
 /// How long a write waits for the writes of other processes, each of which takes milliseconds.
@@ -36,7 +37,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, Error> {
     let mut connection = connect(path, flags)?;
     let settings = format!(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
-         PRAGMA journal_size_limit = {WAL_BYTES_KEPT};"
+         PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = {WAL_BYTES_KEPT};"
     );
     connection.execute_batch(&settings).map_err(|error| cannot_open(path, Failure::new(error)))?;
     migrate(&mut connection, path)?;

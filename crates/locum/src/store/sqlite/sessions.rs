@@ -8,9 +8,10 @@ use locum_core::task::{Record, Task, TaskEvent};
 use rusqlite::{Connection, named_params};
 
 use super::context;
-use super::logs::{insert_event, settle};
+use super::logs::{insert_events, settle};
 use super::rows::{
     EventRow, StandingRow, all, decode, encode, execute, first, known_task, name, select_tasks, task_row,
+    undone_on_failure,
 };
 use crate::store::{Decided, Decision, Error, OwnerId, SessionRow, TaskQuery, TaskRow};
 
@@ -19,6 +20,8 @@ struct KeptSession {
     id: i64,
     archived: bool,
     next_task: u32,
+    running: u32,
+    unfinished: u32,
     spawned: u32,
 }
 
@@ -37,8 +40,24 @@ pub(super) fn decide(
         Ok(changes) => changes,
         Err(refusal) => return Ok(Err(refusal)),
     };
+    if session.is_some() && matches!(changes.as_slice(), [SessionChange::Collect { .. }]) {
+        // One statement: it is done, or refused and nothing was written.
+        return write(connection, key, session.as_ref(), holder, changes).map(Ok);
+    }
+    undone_on_failure(connection, || write(connection, key, session.as_ref(), holder, changes)).map(Ok)
+}
+
+/// Writes what a decision changes.
+fn write(
+    connection: &Connection,
+    key: &SessionKey,
+    session: Option<&KeptSession>,
+    holder: Option<OwnerId>,
+    changes: Vec<SessionChange>,
+) -> Result<Decided, Error> {
+    let next_task = session.map_or(1, |session| session.next_task);
     let session = session.map_or_else(|| insert_session(connection, key), |session| Ok(session.id))?;
-    let mut changing = Changing { connection, key, session, holder, next_task: view.next_task, accepted: Vec::new() };
+    let mut changing = Changing { connection, key, session, holder, next_task, accepted: Vec::new() };
     let mut at = None;
     for change in changes {
         if let SessionChange::Accept(acceptance) = &change {
@@ -46,16 +65,19 @@ pub(super) fn decide(
         }
         changing.change(change)?;
     }
-    changing.finish(at).map(Ok)
+    changing.finish(at)
 }
 
 fn find_session(connection: &Connection, key: &SessionKey) -> Result<Option<KeptSession>, Error> {
-    let query = "SELECT id, archived, next_task, spawned FROM sessions WHERE project = ?1 AND name = ?2";
+    let query = "SELECT id, archived, next_task, running, unfinished, spawned FROM sessions \
+                 WHERE project = ?1 AND name = ?2";
     first(connection, query, (&key.project, key.id.as_str()), |row| {
         Ok(KeptSession {
             id: row.get("id")?,
             archived: row.get("archived")?,
             next_task: row.get("next_task")?,
+            running: row.get("running")?,
+            unfinished: row.get("unfinished")?,
             spawned: row.get("spawned")?,
         })
     })
@@ -69,16 +91,12 @@ fn insert_session(connection: &Connection, key: &SessionKey) -> Result<i64, Erro
 
 fn view(connection: &Connection, session: Option<&KeptSession>, lookup: &Lookup) -> Result<SessionView, Error> {
     let Some(session) = session else { return Ok(SessionView { next_task: 1, ..SessionView::default() }) };
-    let open = "SELECT count(*), count(*) FILTER (WHERE status = 'running') FROM tasks \
-                WHERE session = ?1 AND completed_at IS NULL";
-    let counted = first(connection, open, [session.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let (unfinished, running) = counted.unwrap_or((0, 0));
     let mut view = SessionView {
         exists: true,
         archived: session.archived,
         next_task: session.next_task,
-        running,
-        unfinished,
+        running: session.running,
+        unfinished: session.unfinished,
         spawned: session.spawned,
         context: context::view(connection, session.id, &lookup.context)?,
         ..SessionView::default()
@@ -167,11 +185,11 @@ impl Changing<'_> {
         self.next_task = task_id.number() + 1;
         let record =
             Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan: Box::new(plan), parked } };
-        let event = EventRow::encode(&record)?;
+        let event = EventRow::encode(&record, &[])?;
         let summary = Task::accepted(record)?.summary();
         let row = TaskRow { session: self.key.clone(), summary, collected: false, owner: self.holder };
         let task = self.insert_task(&row)?;
-        insert_event(self.connection, task, &event)?;
+        insert_events(self.connection, task, &event)?;
         if let Some((key, fingerprint)) = idempotency {
             // Two tasks of one request may name the same key; it stands for the first.
             let statement = "INSERT INTO idempotency (session, key, fingerprint, task) VALUES (?1, ?2, ?3, ?4) \

@@ -362,3 +362,30 @@ async fn a_database_of_the_first_release_goes_on() {
     };
     assert_eq!(store.reader.read(left).await.unwrap(), [0; 7]);
 }
+
+#[tokio::test]
+async fn tasks_of_an_older_database_are_counted() {
+    let place = Place::new();
+    let store = place.open();
+    spawn(&store, "main", vec![order("a"), order("b"), queued("c", 2)]).await;
+    complete(&store, "b", "done").await;
+    spawn(&store, "main", vec![queued("d", 2)]).await;
+    drop(store);
+    let connection = rusqlite::Connection::open(&place.path).unwrap();
+    let older = "DROP TRIGGER tasks_accepted; DROP TRIGGER tasks_changed; PRAGMA user_version = 2;
+        ALTER TABLE sessions DROP COLUMN unfinished; ALTER TABLE sessions DROP COLUMN running;";
+    connection.execute_batch(older).unwrap();
+    drop(connection);
+
+    let store = place.open();
+    let counts = async || {
+        let seen = view(&store, "main", Lookup::default()).await;
+        (seen.running, seen.unfinished)
+    };
+    assert_eq!(counts().await, (2, 3));
+    complete(&store, "a", "done").await;
+    assert_eq!(counts().await, (2, 2), "one has ended, one was released");
+    complete(&store, "c", "done").await;
+    complete(&store, "d", "done").await;
+    assert_eq!(counts().await, (0, 0));
+}

@@ -63,13 +63,20 @@ impl Writer {
         self.post(work, Undoing::Alone).await
     }
 
-    /// The same for work that refuses, if it does, before it has written anything. It is spared a savepoint of its
-    /// own; the price is that a failure of the database in it undoes everything that is committed with it.
+    /// The same for work that leaves nothing behind when it refuses. It is spared a savepoint of its own; the price is that a failure of the database in it undoes everything that is committed with it.
     pub(super) async fn write_checked<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
     ) -> Result<T, Error> {
         self.post(work, Undoing::Together).await
+    }
+
+    /// The same for work that undoes by itself what it has written, whatever it fails of.
+    pub(super) async fn write_undoing<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.post(work, Undoing::Done).await
     }
 
     async fn post<T: Send + 'static>(
@@ -146,6 +153,8 @@ enum Undoing {
     Alone,
     /// With everything that is committed with it.
     Together,
+    /// It does that itself.
+    Done,
 }
 
 impl<T, W> Job for Posted<T, W>
@@ -263,9 +272,13 @@ impl WriterLoop {
                 Err(Undo { cause }) if alone => {
                     run("ROLLBACK TO job").map_err(|failure| cause.unwrap_or(failure))?;
                 }
-                Err(Undo { cause: Some(cause) }) => return Err(cause),
-                // It refused before it wrote anything.
-                Err(Undo { cause: None }) => {}
+                Err(Undo { cause: Some(cause) })
+                    if job.undoing() == Undoing::Together || self.connection.is_autocommit() =>
+                {
+                    return Err(cause);
+                }
+                // It refused and left nothing behind.
+                Err(_) => {}
             }
             if alone {
                 run("RELEASE job")?;
