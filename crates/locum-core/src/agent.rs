@@ -1,13 +1,32 @@
 //! A specialist as data: a Markdown file, a `define`, or an application's own.
 
+pub mod defaults;
+pub mod dialect;
+mod draft;
+pub mod extends;
+pub mod fields;
+mod findings;
+mod frontmatter;
+pub mod hidden;
+mod locum_fields;
 pub mod markdown;
+pub mod note;
 pub mod roster;
+mod tool_list;
 pub mod tool_names;
+mod values;
+mod yaml;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::AgentName;
 
+pub use defaults::{AgentDefaults, MissingAgent};
+pub use dialect::Dialect;
+pub use findings::{Origin, Origins};
+pub use locum_fields::LocumFields;
 pub use roster::Roster;
 
 /// What an agent is: its instructions and what it may use. Everything optional falls back to the face's or the
@@ -20,18 +39,21 @@ pub struct AgentSpec {
     pub description: String,
     /// Its instructions.
     pub prompt: String,
-    /// A model, or a routing keyword; absent means the session's model.
+    /// A model, `inherit` or a routing keyword; absent means the session's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The allow-list of tools. Absent means the face's default set; an empty list means none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     /// Tools taken away whatever else is said.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub denied_tools: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied_tools: Option<Vec<String>>,
     /// Only reading tools, whatever else is said.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub readonly: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readonly: Option<bool>,
+    /// Whether its tasks are not waited for, where the call does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
     /// Its turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
@@ -42,14 +64,23 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     /// The names of the MCP servers whose tools it may use.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mcp_servers: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_servers: Option<Vec<String>>,
     /// How the model is asked.
     #[serde(default)]
     pub sampling: Sampling,
     /// The colour in which it is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
+    /// The agent that it builds upon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extends: Option<AgentName>,
+    /// What other programs would do with it and locum does not: fields by name, as they were written.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept: BTreeMap<String, serde_json::Value>,
+    /// What only locum does with it.
+    #[serde(default, skip_serializing_if = "LocumFields::is_empty")]
+    pub locum: LocumFields,
     /// Where it came from.
     pub source: Source,
     /// 1, and one more with each redefinition in the session.
@@ -70,14 +101,18 @@ impl AgentSpec {
             prompt: prompt.into(),
             model: None,
             tools: Some(Vec::new()),
-            denied_tools: Vec::new(),
-            readonly: false,
+            denied_tools: None,
+            readonly: None,
+            background: None,
             max_turns: None,
             timeout_s: None,
             isolation: None,
-            mcp_servers: Vec::new(),
+            mcp_servers: None,
             sampling: Sampling::default(),
             color: None,
+            extends: None,
+            kept: BTreeMap::new(),
+            locum: LocumFields::default(),
             source: Source::Application,
             version: 1,
         }

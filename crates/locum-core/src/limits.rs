@@ -110,6 +110,14 @@ pub const CANCEL_GRACE_MS: u64 = 5_000;
 pub const AGENT_FILE_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of an agent file's frontmatter.
 pub const FRONTMATTER_BYTES_MAX: usize = 16 * 1024;
+/// Levels of lists and maps in a frontmatter: a JSON schema written by hand needs a dozen.
+pub const FRONTMATTER_DEPTH_MAX: usize = 32;
+/// Values in a frontmatter: a tenth of what its bytes could hold, and more than a person writes.
+pub const FRONTMATTER_NODES_MAX: usize = 1600;
+/// Seconds of wall clock that an agent file may ask for: a year. What takes longer has no limit.
+pub const AGENT_TIMEOUT_SECONDS_MAX: u64 = 31_536_000;
+/// Agents that one may build upon, one upon the other: each adds its prompt.
+pub const EXTENDS_MAX: usize = 8;
 
 /// The limits that a user's settings may move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,10 +15,15 @@
 //! # }
 //! ```
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use locum_core::agent::{AgentSpec, Source, markdown};
+use locum_core::agent::markdown::Reading;
+use locum_core::agent::note::{Broken, Place};
+use locum_core::agent::{AgentSpec, Dialect, Source, extends, markdown};
+use locum_core::ids::AgentName;
 use locum_core::limits;
 
 macro_rules! bundled {
@@ -60,13 +65,13 @@ pub struct FileProblem {
 
 /// The agents that come with locum.
 pub fn bundled() -> Vec<AgentSpec> {
-    BUNDLED.iter().filter_map(|(name, text)| markdown::parse(text, name, Source::Bundled).ok()).collect()
+    BUNDLED.iter().filter_map(|(name, text)| read_bundled(name, text).ok()).collect()
 }
 
 /// The agents in a directory and its subdirectories, by path, and what could not be read. Files that begin with `_`
 /// or `.` are not agents.
 pub fn in_directory(directory: &Path) -> (Vec<AgentSpec>, Vec<FileProblem>) {
-    let mut agents = Vec::new();
+    let mut readings = Vec::new();
     let mut problems = Vec::new();
     for entry in ignore::WalkBuilder::new(directory)
         .standard_filters(false)
@@ -87,14 +92,39 @@ pub fn in_directory(directory: &Path) -> (Vec<AgentSpec>, Vec<FileProblem>) {
             continue;
         }
         match read(path) {
-            Ok(agent) => agents.push(agent),
+            Ok(reading) => readings.push((path.to_owned(), reading)),
             Err(problem) => problems.push(problem),
         }
     }
+    let agents = resolve(readings, &mut problems);
     (agents, problems)
 }
 
-fn read(path: &Path) -> Result<AgentSpec, FileProblem> {
+/// Gives agents that build upon others what they leave out: upon those of the same directory, else upon bundled ones.
+fn resolve(readings: Vec<(PathBuf, Reading)>, problems: &mut Vec<FileProblem>) -> Vec<AgentSpec> {
+    if readings.iter().all(|(_, reading)| reading.agent.extends.is_none()) {
+        return readings.into_iter().map(|(_, reading)| reading.agent).collect();
+    }
+    let known: BTreeMap<AgentName, Arc<AgentSpec>> = bundled()
+        .into_iter()
+        .chain(readings.iter().map(|(_, reading)| reading.agent.clone()))
+        .map(|agent| (agent.name.clone(), Arc::new(agent)))
+        .collect();
+    let mut agents = Vec::new();
+    for (path, reading) in readings {
+        match extends::resolve(&reading.agent, |name| known.get(name).cloned()) {
+            Ok(agent) => agents.push(agent),
+            Err(error) => {
+                let at = reading.origins.get("extends").map_or(Place::START, |origin| origin.at);
+                let (line, column) = (at.line, at.column);
+                problems.push(FileProblem { file: path, line, column, message: error.to_string() });
+            }
+        }
+    }
+    agents
+}
+
+fn read(path: &Path) -> Result<Reading, FileProblem> {
     let told = |message: String| problem(path, message);
     let metadata = path.symlink_metadata().map_err(|error| told(error.to_string()))?;
     // Opening a pipe would wait for a writer that never comes.
@@ -106,15 +136,18 @@ fn read(path: &Path) -> Result<AgentSpec, FileProblem> {
     file.take(limits::AGENT_FILE_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| told(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| told("the file is not UTF-8".to_owned()))?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let source = Source::Directory(path.to_string_lossy().into_owned());
-    markdown::parse(&text, &stem, source).map_err(|error| FileProblem {
-        file: path.to_owned(),
-        line: error.line,
-        column: error.column,
-        message: error.message,
-    })
+    markdown::read(&bytes, &stem, source, Dialect::Native).map_err(|broken| located(path, &broken))
+}
+
+fn read_bundled(name: &str, text: &str) -> Result<AgentSpec, Broken> {
+    markdown::read(text.as_bytes(), name, Source::Bundled, Dialect::Native).map(|reading| reading.agent)
+}
+
+fn located(path: &Path, broken: &Broken) -> FileProblem {
+    let first = broken.first();
+    FileProblem { file: path.to_owned(), line: first.at.line, column: first.at.column, message: first.message.clone() }
 }
 
 fn problem(path: &Path, message: String) -> FileProblem {
@@ -128,7 +161,7 @@ mod tests {
     #[test]
     fn every_bundled_agent_can_be_read_under_its_own_name() {
         for (name, text) in BUNDLED {
-            let agent = markdown::parse(text, name, Source::Bundled).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let agent = read_bundled(name, text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(agent.name.as_str(), *name);
             assert!(agent.description.chars().count() <= 160, "{name}");
         }
@@ -151,5 +184,22 @@ mod tests {
         assert_eq!(problems.len(), 1);
         assert!(problems[0].file.ends_with("broken.md"));
         assert!(problems[0].line >= 3, "{:?}", problems[0]);
+    }
+
+    #[test]
+    fn an_agent_builds_upon_one_of_its_directory_or_a_bundled_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        write("base.md", "---\ndescription: d\nmaxTurns: 3\n---\nBase.");
+        write("leaf.md", "---\nextends: base\n---\nLeaf.");
+        write("looker.md", "---\nextends: explore\ndescription: Looks\n---\nLook.");
+        write("lost.md", "---\ndescription: d\nextends: nobody\n---\nLost.");
+        let (agents, problems) = in_directory(directory.path());
+        let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        assert_eq!(names, ["base", "leaf", "looker"]);
+        assert_eq!((agents[1].prompt.as_str(), agents[1].max_turns), ("Base.\n\nLeaf.", Some(3)));
+        assert_eq!(agents[2].model.as_deref(), Some("auto-cheap"));
+        assert_eq!((problems.len(), problems[0].line, problems[0].column), (1, 3, 1));
+        assert!(problems[0].message.contains("`nobody`"), "{}", problems[0].message);
     }
 }

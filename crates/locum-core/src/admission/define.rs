@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::admission::{Premises, agent_not_found};
 use crate::agent::tool_names::{SUBAGENT, canonical};
-use crate::agent::{AgentSpec, Roster, Source, roster};
+use crate::agent::{AgentSpec, Roster, Source, extends, roster};
 use crate::ids::AgentName;
 use crate::limits;
 use crate::protocol::request::Define;
@@ -97,26 +97,21 @@ fn find_base(request: &Define, roster: &Roster) -> Result<Option<Arc<AgentSpec>>
 
 /// The agent that the request describes; with a base, what is left out is inherited.
 fn compose(request: &Define, name: AgentName, base: Option<&AgentSpec>) -> AgentSpec {
-    let mut agent = base.cloned().unwrap_or_else(|| AgentSpec::new(name.clone(), "", ""));
-    agent.name = name;
-    agent.source = Source::Defined;
-    agent.version = 1;
-    if let Some(description) = &request.description {
-        agent.description.clone_from(description);
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let tools = request.tools.as_ref();
+    let own = AgentSpec {
+        tools: tools.map(|tools| tools.iter().map(|tool| canonical(tool).to_owned()).collect()),
+        model: request.model.clone(),
+        source: Source::Defined,
+        ..AgentSpec::new(name, text(&request.description), text(&request.system_prompt_append))
+    };
+    match (base, &request.system_prompt) {
+        (Some(base), None) => extends::inherit(own, base),
+        // A prompt of its own takes the place of the base's.
+        (Some(base), Some(prompt)) => extends::inherit(own, &AgentSpec { prompt: prompt.clone(), ..base.clone() }),
+        // Without a base, an agent that names no tools has none.
+        (None, prompt) => AgentSpec { prompt: text(prompt), tools: Some(own.tools.unwrap_or_default()), ..own },
     }
-    if let Some(prompt) = &request.system_prompt {
-        agent.prompt.clone_from(prompt);
-    }
-    if let Some(more) = &request.system_prompt_append {
-        agent.prompt = format!("{}\n\n{more}", agent.prompt.trim_end());
-    }
-    if let Some(tools) = &request.tools {
-        agent.tools = Some(tools.iter().map(|tool| canonical(tool).to_owned()).collect());
-    }
-    if let Some(model) = &request.model {
-        agent.model = Some(model.clone());
-    }
-    agent
 }
 
 fn check_prompt(prompt: &str) -> Result<(), Refusal> {

@@ -108,6 +108,7 @@ impl Admission<'_> {
         let found = self.roster.find(&entry.agent).ok_or_else(|| agent_not_found(&entry.agent, &self.roster))?;
         let depends_on = self.dependencies(order)?;
         let depth_left = self.premises.depth_left().ok_or_else(depth_exceeded)?;
+        let depth_left = depth_left.min(found.agent.locum.max_depth.unwrap_or(depth_left));
         let parked = self.place(order, &depends_on)?;
         let start = StartRule {
             depends_on,
@@ -297,10 +298,11 @@ fn check_task_size(task: &str, chars_max: usize) -> Result<(), Refusal> {
 }
 
 fn budget_of(entry: &SpawnEntry, agent: &AgentSpec) -> Budget {
+    let own = agent.locum.budget.clone().unwrap_or_default();
     Budget {
-        max_input_tokens: entry.max_input_tokens,
-        max_output_tokens: entry.max_output_tokens,
-        max_cost_usd: None,
+        max_input_tokens: entry.max_input_tokens.or(own.max_input_tokens),
+        max_output_tokens: entry.max_output_tokens.or(own.max_output_tokens),
+        max_cost_usd: own.max_cost_usd,
         timeout_s: entry.timeout.or(agent.timeout_s),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::admission::Premises;
 use crate::agent::AgentSpec;
-use crate::agent::tool_names::{READING, SUBAGENT, canonical};
+use crate::agent::tool_names::{READING, SUBAGENT, canonical, covers};
 use crate::protocol::request::DefaultTools;
 use crate::task::plan::{DroppedTool, GrantedTool, ToolsReceipt};
 
@@ -44,10 +44,10 @@ fn judge(name: &str, agent: &AgentSpec, premises: &Premises<'_>, depth_left: u32
     let Some(tool) = premises.tools.iter().find(|tool| tool.name == name) else {
         return Err("there is no such tool here");
     };
-    if agent.denied_tools.iter().any(|denied| canonical(denied) == name) {
+    if agent.denied_tools.iter().flatten().any(|denied| covers(denied, name)) {
         return Err("the agent denies it");
     }
-    if agent.readonly && !READING.contains(&name) {
+    if agent.readonly == Some(true) && !READING.contains(&name) {
         return Err("the agent is read-only");
     }
     if let Some(parent) = &premises.caller.parent

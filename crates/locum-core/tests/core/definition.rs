@@ -1,7 +1,7 @@
 //! What `define` makes, what it refuses, and which tools and turns the tasks of an agent get.
 
 use locum_core::admission::list_agents;
-use locum_core::agent::{Source, markdown};
+use locum_core::agent::{Dialect, Source, markdown};
 use locum_core::protocol::request::DefaultTools;
 use serde_json::{Value, json};
 
@@ -153,8 +153,10 @@ fn an_agent_gets_the_tools_that_it_names_and_may_have() {
     let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
     world.add("none", |agent| agent.tools = names(&[]));
     world.add("unknown", |agent| agent.tools = names(&["read", "fly", "Read"]));
-    world.add("denied", |agent| (agent.tools, agent.denied_tools) = (names(&["read", "bash"]), vec!["Bash".into()]));
-    world.add("readonly", |agent| (agent.tools, agent.readonly) = (names(&["read", "write"]), true));
+    world.add("denied", |agent| {
+        (agent.tools, agent.denied_tools) = (names(&["read", "bash"]), Some(vec!["Bash".into()]));
+    });
+    world.add("readonly", |agent| (agent.tools, agent.readonly) = (names(&["read", "write"]), Some(true)));
     world.define(with(&json!({"tools": ["Read", "Bash", "Task"]}))).unwrap();
     world.define(json!({"name": "bare", "description": "d", "system_prompt": "p"})).unwrap();
     world.define(json!({"name": "emptied", "description": "d", "system_prompt": "p", "tools": []})).unwrap();
@@ -188,7 +190,7 @@ fn a_file_may_name_tools_that_do_not_exist() {
     let text =
         "---\nname: filed\ndescription: d\ntools: [Read, Glob, mystery]\nmax_turns: 99\nmodel: nobody\n---\nYou file.";
     let mut world = World::new();
-    world.roster.insert(markdown::parse(text, "filed", Source::Bundled).unwrap());
+    world.roster.insert(markdown::read(text.as_bytes(), "filed", Source::Bundled, Dialect::Native).unwrap().agent);
     assert_eq!(tools(&world, "filed"), "read find | mystery: there is no such tool here");
     let plan = world.accept(json!({"agent": "filed", "task": "t"})).plan;
     assert_eq!(

@@ -13,6 +13,7 @@ mod golden;
 mod log;
 
 mod admission;
+mod agent_files;
 mod definition;
 mod order_of_checks;
 mod release;
