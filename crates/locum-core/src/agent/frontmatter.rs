@@ -134,8 +134,15 @@ fn quoted(line: &str) -> Option<(&str, &str, &str)> {
     let value = rest.trim();
     // Anchors, aliases and tags are never text without quotes, and quotes that are not closed are for the writer to mend.
     let is_text = !value.is_empty() && !value.starts_with(['"', '\'', '|', '>', '&', '*', '!', '#']);
-    let stumbles =
-        value.contains(": ") || value.ends_with(':') || value.starts_with(['[', '{', '@', '`', '%', ',', ']', '}']);
+    // A list or map that is closed and followed by text was meant as text; one that is not closed was not.
+    let is_followed = |open: char, close: char| {
+        value.starts_with(open) && value.rfind(close).is_some_and(|end| end + close.len_utf8() < value.len())
+    };
+    let stumbles = value.contains(": ")
+        || value.ends_with(':')
+        || value.starts_with(['@', '`', '%', ',', ']', '}'])
+        || is_followed('[', ']')
+        || is_followed('{', '}');
     if !is_text || !stumbles {
         return None;
     }
