@@ -4,6 +4,7 @@
 //! The model server, the floor and locum each run in a process of their own, so that CPU time and peak memory are
 //! theirs alone.
 
+mod agents;
 mod case;
 mod floor;
 mod measure;

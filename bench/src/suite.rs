@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
 
+use crate::agents;
 use crate::case::{Case, Who};
 use crate::measure::Cost;
 use crate::report::Report;
@@ -57,6 +58,7 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
     large_results(&options, &server, &mut report)?;
     long_stream(&options, &server, &mut report)?;
     starts(&options, &mut report)?;
+    agent_files(&options, &mut report)?;
     for name in ["sandbox/a command in a sandbox over a plain one", "worker/cpu per turn in a process of its own"] {
         report.leave_out(name);
     }
@@ -170,6 +172,15 @@ fn starts(options: &Options, report: &mut Report) -> anyhow::Result<()> {
             report.add("start/locum --version over an empty program", time - nothing, "ms", Some(15.0));
         }
     }
+    Ok(())
+}
+
+/// A thousand agent files.
+fn agent_files(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    agents::write(directory.path())?;
+    let times: anyhow::Result<Vec<f64>> = (0..options.repeats()).map(|_| agents::measure(directory.path())).collect();
+    report.add(&format!("agents/{} files read, cpu", agents::FILES), middle(times?), "ms", Some(50.0));
     Ok(())
 }
 

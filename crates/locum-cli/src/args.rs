@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Ask a specialist, get an answer.
 #[derive(Debug, Parser)]
@@ -219,6 +219,47 @@ pub(crate) enum Agents {
         /// The agent
         name: String,
     },
+    /// Say what is wrong with agent files, and what other programs would make of them
+    Lint(LintArgs),
+    /// Write a file for a new agent
+    New(NewArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LintArgs {
+    /// A file, or a directory with agent files; every place with agents if left out
+    pub(crate) path: Option<PathBuf>,
+    /// Say too what this program would honour, spell differently or lose
+    #[arg(long = "for", value_name = "PROGRAM", value_enum)]
+    pub(crate) program: Option<Program>,
+    /// Count warnings, such as unknown keys, as errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// A program that reads agent files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Program {
+    Claude,
+    Tallow,
+    Acai,
+    Pi,
+    Native,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// Its name: a-z, 0-9, _ and -
+    pub(crate) name: String,
+    /// An agent to copy
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) from: Option<String>,
+    /// The directory to write it to; .locum/agents of the project if left out
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Write it to your own directory, for all projects
+    #[arg(long)]
+    pub(crate) user: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,8 @@
 //! The verbs, one file each.
 
 mod agents;
+mod agents_lint;
+mod agents_new;
 mod call;
 mod chain;
 mod config;
@@ -20,7 +22,7 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command, Global};
+use crate::args::{Agents, Cli, Command, Global};
 use crate::mcp;
 use crate::output::{Exit, Output};
 
@@ -36,6 +38,8 @@ pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
         }
         Command::Tools => Ok(tools::show(output)),
         Command::Config(_) => config::show(&global, output),
+        Command::Agents(Agents::Lint(args)) => agents_lint::lint(&args, &global, output),
+        Command::Agents(Agents::New(args)) => agents_new::new(&args, &global, output),
         command => {
             let runtime = runtime()?;
             let exit = runtime.block_on(run_async(command, &global, output));

@@ -15,6 +15,9 @@
 //! # }
 //! ```
 
+mod create;
+mod lint;
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,6 +28,9 @@ use locum_core::agent::note::{Broken, Place};
 use locum_core::agent::{AgentSpec, Dialect, Source, extends, markdown};
 use locum_core::ids::AgentName;
 use locum_core::limits;
+
+pub use create::{CreateError, create};
+pub use lint::{Lint, LintedFile, dialect_of};
 
 macro_rules! bundled {
     ($($name:literal),* $(,)?) => {
@@ -125,20 +131,23 @@ fn resolve(readings: Vec<(PathBuf, Reading)>, problems: &mut Vec<FileProblem>) -
 }
 
 fn read(path: &Path) -> Result<Reading, FileProblem> {
-    let told = |message: String| problem(path, message);
-    let metadata = path.symlink_metadata().map_err(|error| told(error.to_string()))?;
-    // Opening a pipe would wait for a writer that never comes.
-    if !metadata.is_file() {
-        return Err(told("not a regular file".to_owned()));
-    }
-    let file = std::fs::File::open(path).map_err(|error| told(error.to_string()))?;
-    let mut bytes = Vec::new();
-    file.take(limits::AGENT_FILE_BYTES_MAX as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| told(error.to_string()))?;
+    let bytes = bytes_of(path).map_err(|why| problem(path, why))?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let source = Source::Directory(path.to_string_lossy().into_owned());
     markdown::read(&bytes, &stem, source, Dialect::Native).map_err(|broken| located(path, &broken))
+}
+
+/// The bytes of a regular file, at most one more than an agent file may have.
+fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
+    let told = |error: std::io::Error| error.to_string();
+    // Opening a pipe would wait for a writer that never comes.
+    if !path.symlink_metadata().map_err(told)?.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    let file = std::fs::File::open(path).map_err(told)?;
+    let mut bytes = Vec::new();
+    file.take(limits::AGENT_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(told)?;
+    Ok(bytes)
 }
 
 fn read_bundled(name: &str, text: &str) -> Result<AgentSpec, Broken> {

@@ -155,6 +155,24 @@ impl Setup {
         project_root(self.environment.working_directory().unwrap_or(std::path::Path::new(".")))
     }
 
+    /// The directories with agent files: the user's, the project's, and those that were named. They need not exist.
+    ///
+    /// # Errors
+    ///
+    /// There is no home directory.
+    pub fn agent_directories(&self) -> Result<Vec<PathBuf>, SetupError> {
+        const USER: [&str; 4] = [".claude/agents", ".acai/subagents", ".pi/agent/agents", ".tallow/agents"];
+        const PROJECT: [&str; 5] =
+            [".claude/agents", ".acai/subagents", ".pi/agents", ".tallow/agents", ".locum/agents"];
+        let places = Places::find(&self.environment).map_err(SetupError::Places)?;
+        let home = self.environment.home();
+        let user = USER.iter().filter_map(|path| home.as_ref().map(|home| home.join(path)));
+        let root = self.project();
+        let project = PROJECT.iter().map(|path| root.join(path));
+        let named = self.agents.iter().cloned();
+        Ok(user.chain([places.config.join("agents")]).chain(project).chain(named).collect())
+    }
+
     /// Opens the store and builds the desk. Agent files that cannot be read are no error: they are in
     /// [`Opened::problems`].
     ///

@@ -20,6 +20,8 @@ pub(super) async fn agents(args: Agents, global: &Global, output: Output) -> any
     Ok(match args {
         Agents::List => list(&door, &listed),
         Agents::Show { name } => show(&door, &listed, &name),
+        // They need no desk of a runtime and were answered before one was made.
+        Agents::Lint(_) | Agents::New(_) => Exit::Done,
     })
 }
 

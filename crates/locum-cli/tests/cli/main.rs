@@ -8,6 +8,7 @@ mod raw;
 mod settle;
 mod shell;
 
+mod agent_files;
 mod answers;
 mod background;
 mod bad_input;

@@ -155,6 +155,15 @@ fn pieces(text: &str, style: Style, at: Place) -> Vec<Item> {
     items
 }
 
+/// The pieces of a list or of a text with commas; what is neither has none.
+pub(super) fn pieces_of(node: &Node) -> Vec<Item> {
+    match &node.value {
+        Value::Scalar { text, style } => pieces(text, *style, node.at),
+        Value::List(nodes) => nodes.iter().flat_map(pieces_of).collect(),
+        Value::Map(_) => Vec::new(),
+    }
+}
+
 /// A value as JSON, typed as YAML's core schema types it.
 pub(super) fn json(node: &Node) -> Json {
     match &node.value {

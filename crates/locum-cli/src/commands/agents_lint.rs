@@ -1,0 +1,79 @@
+//! `locum agents lint`: what is wrong with agent files, and what other programs would make of them.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use locum::Executor;
+use locum::agent::Dialect;
+use locum::agent::note::Severity;
+use locum::agents::{Lint, LintedFile};
+use serde_json::json;
+
+use crate::args::{Global, LintArgs, Program};
+use crate::door::{self, Orchestrator};
+use crate::output::{Exit, Output};
+
+pub(super) fn lint(args: &LintArgs, global: &Global, output: Output) -> anyhow::Result<Exit> {
+    let setup = door::setup(global, Orchestrator::Person, Executor::InProcess);
+    let search = setup.agent_directories().context("the places with agents are not known")?;
+    let lint = Lint { target: args.program.map(Into::into), strict: args.strict };
+    let files = match &args.path {
+        None => lint.places(&search),
+        Some(path) => match lint.path(path, &search) {
+            Ok(files) => files,
+            Err(message) => {
+                output.complain(&message, Some("name a file, or a directory with agent files"));
+                return Ok(Exit::Failed);
+            }
+        },
+    };
+    let count = |severity: Severity| files.iter().map(|file| file.count(severity)).sum::<usize>();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if output.is_json() {
+        output.json(&json!({"files": files, "errors": errors, "warnings": warnings}));
+    } else {
+        show(&files, output);
+        output.note(&format!(
+            "{}: {}, {}",
+            counted(files.len(), "file"),
+            counted(errors, "error"),
+            counted(warnings, "warning")
+        ));
+    }
+    Ok(if errors > 0 { Exit::Failed } else { Exit::Done })
+}
+
+fn show(files: &[LintedFile], output: Output) {
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut lines = Vec::new();
+    for file in files {
+        let path = file.path.strip_prefix(&here).ok().filter(|path| *path != Path::new("")).unwrap_or(&file.path);
+        for note in &file.notes {
+            let (at, severity) = (note.at, note.severity.as_str());
+            lines.push(format!("{}:{}:{}: {severity}: {}", path.display(), at.line, at.column, note.message));
+        }
+    }
+    if !lines.is_empty() {
+        output.answer(&lines.join("\n"));
+    }
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    match number {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
+}
+
+impl From<Program> for Dialect {
+    fn from(program: Program) -> Self {
+        match program {
+            Program::Claude => Self::Claude,
+            Program::Tallow => Self::Tallow,
+            Program::Acai => Self::Acai,
+            Program::Pi => Self::Pi,
+            Program::Native => Self::Native,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Agent files at the command line: what is said about broken ones, what other programs would lose, and new ones.
+
+use serde_json::Value;
+
+use crate::home::Home;
+
+const GOOD: &str = "---\ndescription: Good\n---\nBe good.\n";
+
+fn home_with(files: &[(&str, &str)]) -> Home {
+    let home = Home::new();
+    for (path, text) in files {
+        home.write(path, text);
+    }
+    home
+}
+
+/// Standard output, standard error and the exit code of a command, without the paths of this run.
+fn said(home: &Home, arguments: &[&str]) -> String {
+    let ran = home.locum(arguments);
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+    let root = home.root().display().to_string();
+    format!("{}{}[{}]", ran.stdout, ran.stderr, ran.code.unwrap()).replace(&root, "ROOT")
+}
+
+#[test]
+fn lint_says_where_what_and_what_to_do() {
+    let home = home_with(&[
+        ("agents/good.md", GOOD),
+        ("agents/typo.md", "---\nname: typo\ndescription: Use when: tired\nmaxTurn: 3\ntools: Raed\n---\nType.\n"),
+        ("agents/broken.md", "---\nname: Broken One\ndescription: [\n---\nBreak.\n"),
+        ("agents/wrong.md", "---\ndescription: d\nmaxTurns: many\nreadonly: perhaps\n---\nBe wrong.\n"),
+        ("agents/lost.md", "---\ndescription: d\nextends: explorre\n---\nBe lost.\n"),
+        ("agents/inner/good.md", GOOD),
+        ("agents/_defaults.md", "---\nmaxTurns: 5\ncolor: red\n---\n"),
+    ]);
+    insta::assert_snapshot!(said(&home, &["agents", "lint", "agents"]));
+    insta::assert_snapshot!(said(&home, &["agents", "lint", "agents/inner"]));
+    insta::assert_snapshot!(said(&home, &["agents", "lint", "agents/typo.md", "--strict"]));
+    insta::assert_snapshot!(said(&home, &["agents", "lint", "nowhere.md"]));
+}
+
+#[test]
+fn lint_looks_at_every_place() {
+    let home = home_with(&[
+        (".claude/agents/a.md", "---\nname: a\ndescription: d\nhooks: {}\n---\nBe a.\n"),
+        (".acai/subagents/b.md", "---\nname: other\ndescription: d\n---\nBe b.\n"),
+        (".locum/agents/c.md", GOOD),
+    ]);
+    insta::assert_snapshot!(said(&home, &["agents", "lint"]));
+}
+
+#[test]
+fn lint_says_what_other_programs_would_lose() {
+    let file = "---\nname: all\ndescription: d\nmodel: auto-cheap\ntools: [read, Bash, tree, mcp__github__search]\n\
+                disallowed_tools: write\nsteps: 3\ntimeout_mins: 2\nmcpServers: [{name: a}]\nisolation: process\n\
+                readonly: true\nthinking: high\nhooks: {}\nextends: explore\nlocum: {max_depth: 0}\n---\nDo {{task}}.\n";
+    let home = home_with(&[("agents/all.md", file), ("agents/nameless.md", GOOD)]);
+    for program in ["claude", "tallow", "acai", "pi", "native"] {
+        insta::assert_snapshot!(program, said(&home, &["agents", "lint", "agents", "--for", program]));
+    }
+}
+
+#[test]
+fn lint_answers_programs() {
+    let home = home_with(&[("agents/typo.md", "---\ndescription: d\nmaxTurn: 3\n---\nType.\n")]);
+    let ran = home.locum(&["agents", "lint", "agents", "--json"]);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &answer["errors"], &answer["warnings"]), (Some(0), &0.into(), &1.into()));
+    let file = &answer["files"][0];
+    assert_eq!(file["agent"], "typo");
+    assert!(file["path"].as_str().unwrap().ends_with("agents/typo.md"));
+    let note = &file["notes"][0];
+    assert_eq!((&note["line"], &note["column"]), (&3.into(), &1.into()));
+    assert_eq!((&note["severity"], &note["topic"]), (&"warning".into(), &"unknown_key".into()));
+}
+
+#[test]
+fn one_broken_file_is_listed_and_the_others_work() {
+    let home = home_with(&[
+        ("agents/good.md", "---\ndescription: Good\n---\nBe good.\n"),
+        ("agents/broken.md", "---\ndescription: d\nmaxTurns: many\n---\nBreak.\n"),
+    ]);
+    let model = home.script(&serde_json::json!({"good": [{"text": "well"}]}));
+    let ran = home.locum(&["run", "good", "how?", "--agents", "agents", "--model", &model]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "well\n"), "{}", ran.stderr);
+    let listed = home.locum(&["agents", "list", "--agents", "agents"]);
+    let all = format!("{}{}", listed.stdout, listed.stderr);
+    assert!(
+        all.contains("agents/broken.md:3:11: `maxTurns` takes a whole number, for example 10; found `many`"),
+        "{all}"
+    );
+    assert!(listed.stdout.contains("good"), "{all}");
+}
+
+#[test]
+fn a_pipe_among_the_files_does_not_hold_anything_up() {
+    let home = home_with(&[("agents/good.md", GOOD)]);
+    nix::unistd::mkfifo(&home.project().join("agents/pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let ran = home.locum(&["agents", "list", "--agents", "agents"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(format!("{}{}", ran.stdout, ran.stderr).contains("not a regular file"), "{ran:?}");
+    assert!(said(&home, &["agents", "lint", "agents"]).contains("agents/pipe.md:1:1: error: "));
+}
+
+#[test]
+fn a_new_agent_is_written_where_it_is_said_and_takes_no_place() {
+    let home = Home::new();
+    insta::assert_snapshot!(said(&home, &["agents", "new", "sql-reviewer"]));
+    let path = home.project().join(".locum/agents/sql-reviewer.md");
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with("---\nname: sql-reviewer\n"));
+    std::fs::write(&path, "mine").unwrap();
+    insta::assert_snapshot!(said(&home, &["agents", "new", "sql-reviewer"]));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    insta::assert_snapshot!(said(&home, &["agents", "new", "SQL Reviewer"]));
+    insta::assert_snapshot!(said(&home, &["agents", "new", "a", "--from", "nobody"]));
+    insta::assert_snapshot!(said(&home, &["agents", "new", "a", "--user", "--dir", "x"]).lines().next().unwrap());
+}
+
+#[test]
+fn a_new_agent_may_be_a_copy() {
+    let home = Home::new();
+    insta::assert_snapshot!(said(&home, &["agents", "new", "looker", "--from", "explore", "--dir", "agents"]));
+    let copy = std::fs::read_to_string(home.project().join("agents/looker.md")).unwrap();
+    assert!(copy.starts_with("---\nname: looker\ndescription: \"Cheap"), "{copy}");
+    let agents = ["--agents", "agents"];
+    let again = ["agents", "new", "second", "--from", "looker", "--user", agents[0], agents[1]];
+    insta::assert_snapshot!(said(&home, &again));
+    insta::assert_snapshot!(said(&home, &["agents", "lint"]));
+    let shown = home.locum(&["agents", "show", "looker", agents[0], agents[1]]);
+    assert!(shown.stdout.contains("looker: Cheap"), "{}", shown.stdout);
+}
