@@ -1,8 +1,12 @@
 //! The command line, as it is said. What it means is made of it in `door` and `commands`.
 
+mod models;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use models::{Models, RouteArgs, RoutingOptions};
 
 /// Ask a specialist, get an answer.
 #[derive(Debug, Parser)]
@@ -63,6 +67,9 @@ pub(crate) enum Command {
     /// Show the agents
     #[command(subcommand)]
     Agents(Agents),
+    /// Show models, what they cost, and which one would be chosen
+    #[command(subcommand)]
+    Models(Models),
     /// Show or change the shared context of the session
     #[command(subcommand)]
     Context(ContextVerb),
@@ -118,6 +125,8 @@ pub(crate) struct TaskOptions {
     /// Directory to work in, below the project's root
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
+    #[command(flatten)]
+    pub(crate) routing: RoutingOptions,
 }
 
 #[derive(Debug, Args)]
@@ -162,6 +171,8 @@ pub(crate) struct Parallel {
     /// How many run at once
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) concurrency: u32,
+    #[command(flatten)]
+    pub(crate) routing: RoutingOptions,
 }
 
 #[derive(Debug, Args)]
@@ -172,6 +183,8 @@ pub(crate) struct Chain {
     /// A file with one JSON object per line: agent, task and any option; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "entries")]
     pub(crate) tasks: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) routing: RoutingOptions,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ mod config;
 mod context;
 mod foreground;
 mod logs;
+mod models;
 mod parallel;
 mod prompt;
 mod result;
@@ -68,6 +69,7 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Cancel(args) => tasks::cancel(args, global, output).await,
         Command::Logs(args) => logs::logs(args, global, output).await,
         Command::Agents(args) => agents::agents(args, global, output).await,
+        Command::Models(args) => models::models(args, global, output).await,
         Command::Context(args) => context::context(args, global, output).await,
         Command::Call(args) => call::call(args, global, output).await,
         Command::Prompt => prompt::prompt(global, output).await,

@@ -67,6 +67,15 @@ pub const TOOL_CALLS_PER_REPLY_MAX: usize = 64;
 /// Bytes of text in one model reply: a stream without end must not fill the memory.
 pub const REPLY_BYTES_MAX: usize = 10 * 1024 * 1024;
 
+/// The hardest task: complexity and ratings go from 1 to this.
+pub const COMPLEXITY_MAX: u8 = 5;
+/// Characters of a task that are judged for routing: what follows is material, and judging must cost nothing.
+pub const CLASSIFIED_CHARS_MAX: usize = 10_000;
+/// Characters of a `model_scope`: more than the longest name of a model.
+pub const MODEL_SCOPE_CHARS_MAX: usize = 200;
+/// Models that may answer in the place of one that cannot: each costs the time of another failure.
+pub const FALLBACK_MODELS_MAX: usize = 5;
+
 /// Attempts of one model call after the first (`Retries: at most 5`).
 pub const MODEL_RETRIES_MAX: u32 = 5;
 

@@ -109,6 +109,11 @@ pub struct Price {
 }
 
 impl Price {
+    /// What a million tokens of a usual conversation cost, for comparing models: three are read for each one written.
+    pub fn typical(&self) -> f64 {
+        (3.0 * self.input + self.output) / 4.0
+    }
+
     /// What these tokens cost, in US dollars.
     pub fn of(&self, tokens: TokenCount) -> f64 {
         const TOKENS_PER_PRICE: f64 = 1_000_000.0;

@@ -86,11 +86,23 @@ impl Access {
         providers::all().iter().map(|row| row.id.as_str()).chain(own)
     }
 
+    /// The names of all providers and of the models that need none: what may stand before a model's id.
+    pub fn provider_names(&self) -> Vec<String> {
+        let own = self.names().filter(|name| providers::find(name).is_none()).map(str::to_owned);
+        catalogue::providers().into_iter().chain(own).collect()
+    }
+
+    /// Whether a key or an address was given for a provider. A server of the user's own machine counts only if it was
+    /// named: nobody looks for it unasked.
+    pub fn reaches(&self, provider: &str) -> bool {
+        let said = self.of(provider);
+        said.key.is_some() || said.base_url.is_some() || !said.headers.is_empty()
+    }
+
     /// The variable that must be set before this model can answer, if it is missing.
     pub fn missing_key(&self, name: &ModelName) -> Option<String> {
         let row = providers::find(&name.provider)?;
-        let said = self.of(&name.provider);
-        let is_reachable = said.key.is_some() || said.base_url.is_some() || !said.headers.is_empty() || row.is_local;
+        let is_reachable = self.reaches(&name.provider) || row.is_local;
         (!is_reachable).then(|| self.key_name(&name.provider))
     }
 

@@ -1,5 +1,7 @@
 //! The models that are known by name. They are data, in `catalogue.toml`; no code knows one of them.
 
+mod user;
+
 use std::sync::LazyLock;
 
 use locum_core::routing::{ModelEntry, Ratings, Supports};
@@ -8,6 +10,8 @@ use locum_core::usage::Price;
 use serde::Deserialize;
 
 use crate::providers;
+
+pub use user::{Problem, merge};
 
 /// What answers without being a provider of anything.
 const BUILT_IN: [&str; 2] = ["offline", "scripted"];
@@ -85,11 +89,6 @@ pub fn default_model(provider: &str) -> ModelName {
     default.cloned().unwrap_or_else(|| ModelName { provider: provider.to_owned(), id: String::new() })
 }
 
-/// Whether tool calls are asked from a model as structured output.
-pub(crate) fn has_tools_as_schema(name: &ModelName) -> bool {
-    TABLE.models.iter().any(|entry| entry.name == *name && entry.supports.tools_as_schema)
-}
-
 impl From<File> for Table {
     fn from(file: File) -> Self {
         let mut table = Self { models: Vec::new(), defaults: Vec::new() };
@@ -129,8 +128,25 @@ mod tests {
         for provider in providers() {
             let has_models = models().iter().any(|entry| entry.name.provider == provider);
             let defaults = TABLE.defaults.iter().filter(|model| model.provider == provider).count();
-            assert_eq!(defaults, usize::from(has_models), "{provider}");
+            // A server on the user's own machine knows best what its name alone means.
+            let is_local = providers::find(&provider).is_some_and(|row| row.is_local);
+            assert_eq!(defaults, usize::from(has_models && !is_local), "{provider}");
         }
+    }
+
+    #[test]
+    fn what_the_rows_say_is_possible() {
+        let mut prices = 0;
+        for ModelEntry { name, price, ratings, supports, .. } in models() {
+            if let Some(Price { input, output, cache_read, cache_write }) = price {
+                prices += 1;
+                assert!(input <= output && cache_read <= input && cache_write >= input && input >= 0.0, "{name}");
+            }
+            let Some(Ratings { code, vision, text }) = ratings else { panic!("{name} has no ratings") };
+            assert!((1..=5).contains(&code) && (1..=5).contains(&text) && vision <= 5, "{name}");
+            assert_eq!(vision > 0, supports.vision, "{name}: who cannot see has no rating for it");
+        }
+        assert!(prices > 20);
     }
 
     #[test]

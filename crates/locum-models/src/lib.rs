@@ -23,10 +23,12 @@ mod calls;
 mod encoding;
 mod failure;
 mod json_text;
+mod probe;
 mod recovery;
 mod said;
 mod sse;
 
 pub use access::{Access, ProviderAccess};
 pub use model::{BoxFuture, Delta, Deltas, Model, ModelError, Prefix};
+pub use probe::Probed;
 pub use registry::{Registry, script_path};

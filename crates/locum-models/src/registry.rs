@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use locum_core::routing::{Catalogue, ModelEntry, SessionModel};
+use locum_core::routing::{Catalogue, ModelEntry, RoutingRules};
 use locum_core::task::event::FailureKind;
 use locum_core::task::plan::ModelName;
 use secrecy::SecretString;
@@ -15,6 +15,7 @@ use crate::catalogue;
 use crate::http::{Endpoint, HttpClient, Timeouts};
 use crate::model::{Model, ModelError};
 use crate::offline::Offline;
+use crate::probe::{self, Probed, Server};
 use crate::providers::{self, Dialect};
 use crate::scripted::Scripted;
 
@@ -33,6 +34,7 @@ pub fn script_path(name: &str) -> Option<(&str, &str)> {
 pub struct Registry {
     access: Access,
     own: BTreeMap<String, Arc<dyn Model>>,
+    known: Vec<ModelEntry>,
     // Nothing awaits under these locks.
     clients: Mutex<HashMap<Option<PathBuf>, Arc<HttpClient>>>,
     /// By provider, and by whether tools are asked for as a schema.
@@ -47,6 +49,7 @@ impl Registry {
         Self {
             access,
             own: BTreeMap::new(),
+            known: catalogue::models(),
             clients: Mutex::default(),
             apis: Mutex::default(),
             scripts: Mutex::default(),
@@ -59,6 +62,16 @@ impl Registry {
         self.own.insert(name.to_owned(), model);
     }
 
+    /// Knows these models by name, in the place of those of the built-in catalogue.
+    pub fn know(&mut self, models: Vec<ModelEntry>) {
+        self.known = models;
+    }
+
+    /// Whether a session's model stands for every model that could be chosen: it is there so that no other is asked.
+    pub fn stands_in(&self, name: &ModelName) -> bool {
+        [OFFLINE, SCRIPTED].contains(&name.provider.as_str())
+    }
+
     /// The models that are known by name; the session's is the first that can be reached.
     pub fn catalogue(&self) -> Catalogue {
         let own = self.own.keys().map(|name| name_of(name, ""));
@@ -66,17 +79,20 @@ impl Registry {
         let unnamed = |name: &&str| providers::find(name).is_none_or(|row| row.is_local);
         let servers = self.access.names().filter(unnamed).map(|name| name_of(name, ""));
         let nameless = servers.chain([name_of(OFFLINE, "")]);
-        let SessionModel { name, why } = self.access.first_model();
-        let mut providers = catalogue::providers();
-        providers.extend(self.access.names().filter(|name| providers::find(name).is_none()).map(str::to_owned));
+        let session = self.access.first_model();
+        let reachable = self.access.names().filter(|name| self.access.reaches(name)).map(str::to_owned);
         Catalogue {
-            session: SessionModel { name, why },
-            providers,
+            stands_in: self.stands_in(&session.name),
+            session,
+            providers: self.access.provider_names(),
+            reachable: reachable.collect(),
             models: own
                 .map(ModelEntry::named)
-                .chain(catalogue::models())
+                .chain(self.known.iter().cloned())
                 .chain(nameless.map(ModelEntry::named))
                 .collect(),
+            fallback: Vec::new(),
+            rules: RoutingRules::default(),
         }
     }
 
@@ -92,13 +108,28 @@ impl Registry {
         }
     }
 
+    /// Asks the servers that run on the user's machine or were named by the user which models they have.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the requests; nothing is kept.
+    pub async fn probe(&self) -> Vec<Probed> {
+        let servers = self.access.names().filter_map(|name| {
+            let said = self.access.of(name);
+            let local = providers::find(name).filter(|row| row.is_local).map(|row| row.base_url.clone());
+            let url = said.base_url.clone().or(local)?;
+            Some(Server { provider: name.to_owned(), url, key: said.key.clone() })
+        });
+        probe::probe(servers.collect(), &self.access.proxy).await
+    }
+
     /// The variable that must be set before this model can answer, if it is missing.
     pub fn missing_key(&self, name: &ModelName) -> Option<String> {
         self.access.missing_key(name)
     }
 
     fn api(&self, name: &ModelName) -> Result<Arc<dyn Model>, ModelError> {
-        let has_schema = catalogue::has_tools_as_schema(name);
+        let has_schema = self.known.iter().any(|entry| entry.name == *name && entry.supports.tools_as_schema);
         let key = (name.provider.clone(), has_schema);
         let mut apis = lock(&self.apis);
         if let Some(api) = apis.get(&key) {

@@ -8,6 +8,7 @@ mod collect;
 mod context;
 mod define;
 mod follow;
+mod models;
 mod modes;
 mod sessions;
 mod spawn;
@@ -35,6 +36,7 @@ use crate::{store, worker};
 
 pub use builder::{BuildError, DeskBuilder};
 pub use follow::Following;
+pub use models::Routed;
 
 /// A handle on the engine, bound to one session and one caller. Cloning it is cheap.
 ///

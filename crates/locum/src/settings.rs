@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use locum_core::agent::roster::nearest;
 use locum_core::limits::Limits;
 use locum_core::liveness::Patience;
+use locum_core::protocol::request::{CostPreference, TaskType};
+use locum_core::routing::RoutingRules;
 use locum_models::http::Proxy;
 use toml::{Table, Value};
 
@@ -137,7 +139,8 @@ impl Settings {
 
     fn set(&mut self, key: &Key, text: &str, origin: Origin) -> Result<(), SettingsError> {
         let value = match key.kind {
-            Kind::Text => Ok(Value::String(text.to_owned())),
+            Kind::Text | Kind::Choice(_) => Ok(Value::String(text.to_owned())),
+            Kind::List => Ok(Value::Array(read_list(text))),
             Kind::Switch => read_switch(text).map(Value::Boolean).ok_or("must be true or false"),
             Kind::Number { .. } => text.trim().parse().map(Value::Integer).map_err(|_| "must be a whole number"),
         };
@@ -225,6 +228,24 @@ impl Settings {
         self.text("model")
     }
 
+    /// The models that answer in the place of one that cannot, in order.
+    pub fn fallback_models(&self) -> Vec<&str> {
+        let items = self.value("models.fallback").and_then(|setting| setting.value.as_array());
+        items.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// What fills the hints that a call or a keyword leaves out. A built-in default fills nothing: there the task's own
+    /// words say more.
+    pub fn routing(&self) -> RoutingRules {
+        let chosen =
+            |name: &str| self.text(name).filter(|(_, origin)| **origin != Origin::Default).map(|(text, _)| text);
+        RoutingRules {
+            enabled: self.switch("routing.enabled"),
+            primary_type: chosen("routing.primary_type").and_then(TaskType::parse),
+            cost_preference: chosen("routing.cost_preference").and_then(CostPreference::parse),
+        }
+    }
+
     /// How https addresses are reached.
     pub(crate) fn proxy(&self) -> Proxy {
         let text = |name: &str| self.text(name).map(|(text, _)| text.to_owned());
@@ -262,6 +283,11 @@ fn line_of(text: &str, name: &str) -> usize {
     text.lines().position(named).map_or(1, |line| line + 1)
 }
 
+fn read_list(text: &str) -> Vec<Value> {
+    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    items.map(|item| Value::String(item.to_owned())).collect()
+}
+
 fn read_switch(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Some(true),
@@ -274,6 +300,10 @@ fn check(key: &Key, value: &Value) -> Result<(), String> {
     let name = key.name;
     match (key.kind, value) {
         (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => Ok(()),
+        (Kind::Choice(words), Value::String(word)) if words.contains(&word.as_str()) => Ok(()),
+        (Kind::Choice(words), _) => Err(format!("`{name}` must be one of {}", words.join(", "))),
+        (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => Ok(()),
+        (Kind::List, _) => Err(format!("`{name}` must be a list of texts in quotes")),
         (Kind::Number { least, most }, Value::Integer(number)) if (least..=most).contains(number) => Ok(()),
         (Kind::Number { least, most }, Value::Integer(number)) => {
             Err(format!("`{name}` is {number}; it must be from {least} to {most}"))
@@ -310,9 +340,32 @@ mod tests {
     }
 
     #[test]
+    fn only_what_was_set_fills_hints() {
+        assert_eq!(resolve("", &[]).unwrap().routing(), RoutingRules::default());
+        let set = "[routing]\nenabled = false\nprimary_type = \"text\"";
+        let rules = resolve(set, &[("LOCUM_ROUTING_COST_PREFERENCE", "eco")]).unwrap().routing();
+        assert_eq!((rules.enabled, rules.primary_type), (false, Some(TaskType::Text)));
+        assert_eq!(rules.cost_preference, Some(CostPreference::Eco));
+        let settings = resolve("[models]\nfallback = [\"a\"]", &[("LOCUM_MODELS_FALLBACK", "b, c,,")]).unwrap();
+        assert_eq!(settings.fallback_models(), ["b", "c"]);
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_place() {
         type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
-        let cases: [Case; 6] = [
+        let cases: [Case; 10] = [
+            (
+                "[routing]\ncost_preference = \"cheap\"",
+                &[],
+                "c.toml:2: `routing.cost_preference` must be one of eco, balanced, premium",
+            ),
+            ("[models]\nfallback = \"gpt\"", &[], "c.toml:2: `models.fallback` must be a list of texts in quotes"),
+            ("[models]\nfallback = [1]", &[], "c.toml:2: `models.fallback` must be a list of texts in quotes"),
+            (
+                "",
+                &[("LOCUM_ROUTING_PRIMARY_TYPE", "Code")],
+                "$LOCUM_ROUTING_PRIMARY_TYPE: `routing.primary_type` must be one of code, vision, text",
+            ),
             (
                 "\n[limits]\nmax_runing = 1",
                 &[],

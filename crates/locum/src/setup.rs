@@ -25,8 +25,8 @@ mod access;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use locum_core::routing::SessionModel;
-use locum_models::{Access, providers};
+use locum_core::routing::{ModelEntry, SessionModel};
+use locum_models::{Access, catalogue, providers};
 
 use crate::agents::{self, FileProblem};
 use crate::clock::{Clock, SystemClock};
@@ -95,6 +95,15 @@ pub enum SetupError {
         /// Why.
         #[source]
         source: std::io::Error,
+    },
+    /// The user's catalogue of models cannot be used.
+    #[error("{path}:{problem}")]
+    Catalogue {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        #[source]
+        problem: catalogue::Problem,
     },
     /// A setting cannot be used.
     #[error(transparent)]
@@ -188,12 +197,15 @@ impl Setup {
         let (name, why) = self.session_model(&settings, &access);
         let mut builder = Desk::builder()
             .store(Arc::new(store))
-            .access(access)
             .session_model(&name, &why)
             .standard_tools()
             .bundled_agents()
             .root(self.project())
             .session(&self.session_id())
+            .known_models(self.known_models(&places, &access)?)
+            .fallback_models(settings.fallback_models().into_iter().map(|name| self.model_name(name)))
+            .routing(settings.routing())
+            .access(access)
             .limits(settings.limits())
             .patience(settings.patience())
             .enabled(settings.subagents_enabled())
@@ -210,6 +222,18 @@ impl Setup {
             problems.extend(broken);
         }
         Ok(Opened { desk: builder.build()?, settings, places, problems })
+    }
+
+    /// The models of the built-in catalogue with the user's own over them.
+    fn known_models(&self, places: &Places, access: &Access) -> Result<Vec<ModelEntry>, SetupError> {
+        let path = places.catalogue_file();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(source) => return Err(SetupError::File { path, source }),
+        };
+        let merged = catalogue::merge(catalogue::models(), &text, &access.provider_names());
+        merged.map_err(|problem| SetupError::Catalogue { path, problem })
     }
 
     /// The same setup, with the variables that settings name: a worker is told them too.

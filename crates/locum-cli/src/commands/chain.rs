@@ -12,7 +12,7 @@ use crate::output::{Exit, Output};
 
 pub(super) async fn chain(args: args::Chain, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
-    let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref())?;
+    let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref(), &args.routing)?;
     let action = SubagentAction::Chain(Many { tasks, background: None });
     match foreground::ask(&door, action, FaceDefaults::person()).await {
         Asked::Interrupted => Ok(run::interrupted(output)),

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use locum::limits;
 use locum::protocol::{FaceDefaults, Refusal, Response, SpawnEntry, SubagentAction};
 
-use crate::args::{Pair, TaskOptions};
+use crate::args::{Pair, RoutingOptions, TaskOptions};
 use crate::door::Door;
 use crate::output::live::Live;
 
@@ -50,8 +50,8 @@ pub(super) async fn ask(door: &Door, action: SubagentAction, face: FaceDefaults)
 
 /// An entry for one task as a person gave it.
 pub(super) fn entry(door: &Door, agent: String, task: String, options: TaskOptions) -> SpawnEntry {
-    let TaskOptions { label, timeout, max_input_tokens, max_output_tokens, cwd } = options;
-    SpawnEntry {
+    let TaskOptions { label, timeout, max_input_tokens, max_output_tokens, cwd, routing } = options;
+    let mut entry = SpawnEntry {
         agent,
         task,
         label,
@@ -61,7 +61,9 @@ pub(super) fn entry(door: &Door, agent: String, task: String, options: TaskOptio
         cwd,
         model: door.call_model.clone(),
         ..SpawnEntry::default()
-    }
+    };
+    routing.fill(&mut entry);
+    entry
 }
 
 /// The words of a task, or standard input for `-`.
@@ -85,7 +87,12 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
 }
 
 /// Tasks given as `AGENT=TASK`, or as lines of JSON in a file.
-pub(super) fn entries(door: &Door, pairs: Vec<Pair>, file: Option<&Path>) -> anyhow::Result<Vec<SpawnEntry>> {
+pub(super) fn entries(
+    door: &Door,
+    pairs: Vec<Pair>,
+    file: Option<&Path>,
+    routing: &RoutingOptions,
+) -> anyhow::Result<Vec<SpawnEntry>> {
     let mut entries = match file {
         Some(path) => read_text(path)?
             .lines()
@@ -99,6 +106,7 @@ pub(super) fn entries(door: &Door, pairs: Vec<Pair>, file: Option<&Path>) -> any
     };
     for entry in &mut entries {
         entry.model = entry.model.take().or_else(|| door.call_model.clone());
+        routing.fill(entry);
     }
     Ok(entries)
 }

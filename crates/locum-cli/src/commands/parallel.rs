@@ -13,7 +13,7 @@ use crate::output::{Exit, Output};
 
 pub(super) async fn parallel(args: args::Parallel, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
-    let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref())?;
+    let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref(), &args.routing)?;
     let action = SubagentAction::Parallel(Many { tasks, background: None });
     let face = FaceDefaults { concurrency: Some(args.concurrency), ..FaceDefaults::person() };
     match foreground::ask(&door, action, face).await {

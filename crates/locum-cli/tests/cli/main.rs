@@ -18,6 +18,7 @@ mod mcp;
 mod mcp_calls;
 mod mcp_end;
 mod mcp_lines;
+mod models;
 mod parity;
 mod readme;
 mod refusals;

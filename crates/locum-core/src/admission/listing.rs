@@ -3,14 +3,15 @@
 use crate::admission::{Premises, tools};
 use crate::protocol::FaceDefaults;
 use crate::protocol::response::{AgentLine, Agents};
-use crate::routing;
+use crate::routing::{self, Wish};
 use crate::session::SessionView;
 
 /// Every agent, with the values that a task of it would have now.
 pub fn list_agents(premises: &Premises<'_>, face: &FaceDefaults, view: &SessionView) -> Agents {
     let depth_left = premises.depth_left().unwrap_or(0);
     let line = |agent: &std::sync::Arc<crate::agent::AgentSpec>| {
-        let model = routing::choose(None, agent.model.as_deref(), premises.catalogue);
+        let wish = Wish { agent: agent.model.as_deref(), ..Wish::default() };
+        let model = routing::choose(&wish, premises.catalogue);
         let defined = view.defined.iter().any(|defined| defined.name == agent.name);
         AgentLine {
             name: agent.name.clone(),

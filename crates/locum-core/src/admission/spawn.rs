@@ -9,7 +9,7 @@ use crate::ids::{Identity, TaskId, Uid};
 use crate::limits;
 use crate::protocol::request::CallerKind;
 use crate::protocol::{Code, FaceDefaults, Refusal, SpawnEntry};
-use crate::routing::{self, Choice};
+use crate::routing::{self, Choice, Hints, Wish};
 use crate::session::{Acceptance, IdempotentTask, KnownTask, SessionView};
 use crate::task::event::Parked;
 use crate::task::outcome::Status;
@@ -189,11 +189,19 @@ impl Admission<'_> {
         let system_prompt = prompt::assemble(&agent.prompt, max_turns);
         let budget = budget_of(entry, agent);
         check_budget(&budget, &system_prompt, &entry.task)?;
-        let Choice { model, receipt: model_receipt, warning } =
-            routing::choose(entry.model.as_deref(), agent.model.as_deref(), premises.catalogue)?;
+        let granted = tools::grant(agent, self.face.tools, premises, depth_left);
+        let wish = Wish {
+            call: entry.model.as_deref(),
+            hints: Hints::from(entry),
+            agent: agent.model.as_deref(),
+            task: &entry.task,
+            tools: !granted.tools.is_empty(),
+        };
+        let choice = routing::choose(&wish, premises.catalogue)?;
+        let (fallback, unknown) = routing::fallback(&choice, &[], premises.catalogue);
+        let Choice { model, receipt: model_receipt, warning, .. } = choice;
         let isolation = entry.isolation.or(agent.isolation).unwrap_or(Isolation::None);
         check_isolation(isolation)?;
-        let granted = tools::grant(agent, self.face.tools, premises, depth_left);
         let task_id = TaskId::new(self.next_task);
         Ok(Plan {
             log_version: LOG_VERSION,
@@ -206,7 +214,7 @@ impl Admission<'_> {
             assignment: Assignment { task: entry.task.clone(), label: entry.label.clone(), system_prompt },
             price: premises.catalogue.price_of(&model),
             model,
-            fallback: Vec::new(),
+            fallback,
             bounds: Bounds { max_turns, budget },
             grants: Grants {
                 tools: granted.tools,
@@ -226,7 +234,7 @@ impl Admission<'_> {
                 sandbox: None,
                 mcp_servers: Vec::new(),
             },
-            warnings: clamped.into_iter().chain(warning).collect(),
+            warnings: clamped.into_iter().chain(warning).chain(unknown).collect(),
         })
     }
 }
@@ -270,6 +278,7 @@ fn check_shape(entry: &SpawnEntry) -> Result<(), Refusal> {
     for (field, text, most) in [
         ("label", &entry.label, limits::LABEL_CHARS_MAX),
         ("idempotency_key", &entry.idempotency_key, limits::IDEMPOTENCY_KEY_CHARS_MAX),
+        ("model_scope", &entry.model_scope, limits::MODEL_SCOPE_CHARS_MAX),
     ] {
         if long(text, most) {
             return Err(Refusal::invalid(format!("`{field}` is longer than {most} characters")));
@@ -277,6 +286,12 @@ fn check_shape(entry: &SpawnEntry) -> Result<(), Refusal> {
     }
     if entry.depends_on.as_ref().is_some_and(|ids| ids.len() > limits::TASKS_PER_REQUEST_MAX) {
         return Err(Refusal::invalid(format!("`depends_on` names more than {} tasks", limits::TASKS_PER_REQUEST_MAX)));
+    }
+    if entry.model_scope.as_ref().is_some_and(|scope| scope.trim().is_empty()) {
+        return Err(Refusal::invalid("`model_scope` is empty").hint("name a model or a part of its name"));
+    }
+    if entry.complexity.is_some_and(|complexity| !(1..=limits::COMPLEXITY_MAX).contains(&complexity)) {
+        return Err(Refusal::invalid(format!("`complexity` must be from 1 to {}", limits::COMPLEXITY_MAX)));
     }
     if entry.timeout == Some(0) {
         return Err(Refusal::invalid("`timeout` is in seconds and must be at least 1"));

@@ -225,6 +225,80 @@ pub struct SpawnEntry {
     /// The same key and request answer the same task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// Routing hint: what matters more. With any hint, locum chooses the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_preference: Option<CostPreference>,
+    /// Routing hint: kind of task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_type: Option<TaskType>,
+    /// Routing hint: difficulty, 1 to 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complexity: Option<u8>,
+    /// Routing hint: part of the name that the model must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_scope: Option<String>,
+}
+
+/// What matters more where a model is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CostPreference {
+    /// The cheapest that can do it.
+    Eco,
+    /// The best fit, then the cheapest.
+    Balanced,
+    /// The most capable.
+    Premium,
+}
+
+impl CostPreference {
+    /// The words for them.
+    pub const WORDS: [&'static str; 3] = ["eco", "balanced", "premium"];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Eco => "eco",
+            Self::Balanced => "balanced",
+            Self::Premium => "premium",
+        }
+    }
+
+    /// Reads the word for it.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Eco, Self::Balanced, Self::Premium].into_iter().find(|preference| preference.as_str() == text)
+    }
+}
+
+/// What kind of task a model is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskType {
+    /// Programs.
+    Code,
+    /// Images.
+    Vision,
+    /// Words.
+    Text,
+}
+
+impl TaskType {
+    /// The words for them.
+    pub const WORDS: [&'static str; 3] = ["code", "vision", "text"];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Vision => "vision",
+            Self::Text => "text",
+        }
+    }
+
+    /// Reads the word for it.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Code, Self::Vision, Self::Text].into_iter().find(|task_type| task_type.as_str() == text)
+    }
 }
 
 /// The fields of `run`: a spawn that is waited for.

@@ -95,7 +95,7 @@ impl Flat {
 /// field is known by not being required, and a number's format helps nobody.
 pub fn strip_noise(field: &mut Value) {
     let Value::Object(object) = field else { return };
-    for noise in ["title", "format", "minimum", "default"] {
+    for noise in ["title", "format", "minimum", "maximum", "default"] {
         object.remove(noise);
     }
     if let Some(Value::Array(types)) = object.get_mut("type") {

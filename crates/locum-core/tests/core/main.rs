@@ -17,6 +17,7 @@ mod agent_files;
 mod definition;
 mod order_of_checks;
 mod release;
+mod routing;
 mod session_life;
 mod shared_context;
 

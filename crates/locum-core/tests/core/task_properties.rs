@@ -3,6 +3,7 @@
 use locum_core::ids::TaskId;
 use locum_core::protocol::request::TurnRule;
 use locum_core::task::event::{Activity, FailureKind, HandedOn, ModelFailure, Parked, StopCause};
+use locum_core::task::plan::ModelName;
 use locum_core::task::{Outcome, Record, Task, TaskEvent};
 use locum_core::transcript::{Repeat, Reply, Stop, ToolCall, ToolOutput};
 use locum_core::usage::TokenCount;
@@ -69,6 +70,10 @@ fn cause() -> impl Strategy<Value = StopCause> {
     ])
 }
 
+fn script_model(id: &str) -> ModelName {
+    ModelName { provider: "acme".to_owned(), id: id.to_owned() }
+}
+
 /// Any entry but an acceptance, with numbers that are near what would fit.
 fn event() -> BoxedStrategy<TaskEvent> {
     let turn = || prop_oneof![8 => 0u32..4, 1 => Just(u32::MAX)];
@@ -85,6 +90,9 @@ fn event() -> BoxedStrategy<TaskEvent> {
         4 => (turn(), reply()).prop_map(|(turn, reply)| TaskEvent::Replied { turn, reply }),
         2 => (turn(), failure(), any::<Option<u64>>())
             .prop_map(|(turn, failure, retry_in_ms)| TaskEvent::ModelFailed { turn, failure, retry_in_ms }),
+        1 => turn().prop_map(|turn| TaskEvent::ModelReplaced {
+            turn, from: script_model("s"), to: script_model("b"), why: "w".into(),
+        }),
         3 => (turn(), call_id(), repeat).prop_map(|(turn, call_id, repeat)| TaskEvent::ToolStarted {
             turn, call_id, name: "read".into(), repeat,
         }),
@@ -99,7 +107,7 @@ fn event() -> BoxedStrategy<TaskEvent> {
 
 /// A plan with all tools, under random bounds.
 fn script(answers: Vec<Answer>, turns: u32, rule: TurnRule, budget: Option<u64>) -> Script {
-    let mut script = Script::parse("agent tools=read,grep,write,bash\ntask Go");
+    let mut script = Script::parse("agent tools=read,grep,write,bash fallback=b\ntask Go");
     script.plan.bounds.max_turns = turns;
     script.plan.face.turns = rule;
     script.plan.bounds.budget.max_input_tokens = budget;
@@ -117,7 +125,8 @@ fn answers() -> impl Strategy<Value = Vec<Answer>> {
     ];
     prop::collection::vec(call, 0..12).prop_map(|mut calls| {
         let failure = ModelFailure { kind: FailureKind::Auth, message: "script ended".into(), partial: None };
-        calls.push(ModelCall::Fails(failure, None));
+        // The model of the plan and the one in its place.
+        calls.extend([ModelCall::Fails(failure.clone(), None), ModelCall::Fails(failure, None)]);
         calls.into_iter().map(|call| Answer { call, outputs: Vec::new() }).collect()
     })
 }

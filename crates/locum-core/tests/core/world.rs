@@ -7,7 +7,7 @@ use locum_core::limits::Limits;
 use locum_core::protocol::parse::tool_request;
 use locum_core::protocol::response::Defined;
 use locum_core::protocol::{FaceDefaults, Refusal, SpawnEntry, SubagentAction, ToolRequest};
-use locum_core::routing::{Catalogue, ModelEntry, SessionModel};
+use locum_core::routing::{Catalogue, ModelEntry, RoutingRules, SessionModel};
 use locum_core::session::{Acceptance, KnownTask, SessionChange, SessionView};
 use locum_core::task::Status;
 use locum_core::task::plan::{Among, GrantedTool, ModelName};
@@ -53,7 +53,11 @@ impl World {
             tools: tools.to_vec(),
             catalogue: Catalogue {
                 session: SessionModel { name: model("scripted", "s"), why: "a test".to_owned() },
+                stands_in: true,
                 providers: vec!["acme".to_owned()],
+                reachable: vec!["acme".to_owned()],
+                fallback: Vec::new(),
+                rules: RoutingRules::default(),
                 models: vec![ModelEntry {
                     aliases: vec!["large".to_owned()],
                     ..ModelEntry::named(model("acme", "large-1"))

@@ -7,11 +7,11 @@ use locum_core::agent::{AgentSpec, Roster};
 use locum_core::ids::{InvalidName, SessionId, SessionKey};
 use locum_core::limits::Limits;
 use locum_core::liveness::Patience;
-use locum_core::routing::{Catalogue, SessionModel};
-use locum_models::{Access, Model, ModelError, Registry};
+use locum_core::routing::{ModelEntry, RoutingRules};
+use locum_models::{Access, Model, Registry};
 
-use super::Desk;
 use super::storm::StatusCalls;
+use super::{Desk, models};
 use crate::clock::{Clock, SystemClock};
 use crate::context_changes::ContextHub;
 use crate::engine::{Engine, Executor, Rules};
@@ -40,6 +40,7 @@ use crate::worker::Worker;
 /// | who can be asked | [`agent`](Self::agent), [`bundled_agents`](Self::bundled_agents) | nobody |
 /// | what they can do | [`tool`](Self::tool), [`standard_tools`](Self::standard_tools) | nothing but talk |
 /// | who answers | [`model`](Self::model), [`access`](Self::access), [`session_model`](Self::session_model) | the offline model |
+/// | who answers otherwise | [`known_models`](Self::known_models), [`routing`](Self::routing), [`fallback_models`](Self::fallback_models) | the built-in catalogue, nobody |
 /// | where tasks are kept | [`store`](Self::store) | in memory |
 /// | where they belong | [`root`](Self::root), [`session`](Self::session) | the working directory, `main` |
 /// | how much is allowed | [`limits`](Self::limits), [`patience`](Self::patience), [`enabled`](Self::enabled) | see [`Limits`], [`Patience`] |
@@ -65,6 +66,9 @@ pub struct DeskBuilder {
     access: Access,
     models: Vec<(String, Arc<dyn Model>)>,
     model: Option<(String, String)>,
+    known_models: Option<Vec<ModelEntry>>,
+    fallback: Vec<String>,
+    routing: RoutingRules,
     session: String,
     root: Option<PathBuf>,
     limits: Limits,
@@ -88,6 +92,9 @@ impl Default for DeskBuilder {
             access: Access::default(),
             models: Vec::new(),
             model: None,
+            known_models: None,
+            fallback: Vec::new(),
+            routing: RoutingRules::default(),
             session: "main".to_owned(),
             root: None,
             limits: Limits::default(),
@@ -180,6 +187,29 @@ impl DeskBuilder {
     #[must_use]
     pub fn session_model(mut self, name: &str, why: &str) -> Self {
         self.model = Some((name.to_owned(), why.to_owned()));
+        self
+    }
+
+    /// The models that are known by name, with what they cost and how good they are; the built-in catalogue
+    /// ([`catalogue::models`](crate::models::catalogue::models)) if this is left out.
+    #[must_use]
+    pub fn known_models(mut self, models: Vec<ModelEntry>) -> Self {
+        self.known_models = Some(models);
+        self
+    }
+
+    /// The models that answer, in this order, in the place of one that cannot be had. Without them, and without a list
+    /// of the agent's own, no other model is asked.
+    #[must_use]
+    pub fn fallback_models(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.fallback = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Whether hints of a call choose a model, and what fills those that it leaves out.
+    #[must_use]
+    pub fn routing(mut self, rules: RoutingRules) -> Self {
+        self.routing = rules;
         self
     }
 
@@ -310,7 +340,10 @@ impl DeskBuilder {
         for (name, model) in self.models {
             models.register(&name, model);
         }
-        let catalogue = catalogue(&models, self.model)?;
+        if let Some(known) = self.known_models {
+            models.know(known);
+        }
+        let catalogue = models::catalogue(&models, self.model, &self.fallback, self.routing)?;
         let roster = cleaned(&self.roster, &self.redactor)?;
         let engine = Engine {
             hands: Hands {
@@ -350,21 +383,4 @@ fn cleaned(roster: &Roster, redactor: &Redactor) -> Result<Roster, serde_json::E
         cleaned.insert(redactor.value(AgentSpec::clone(agent))?);
     }
     Ok(cleaned)
-}
-
-/// The models that are there, with the session's own. A model that cannot be opened is refused now, not in the first
-/// task.
-fn catalogue(models: &Registry, asked: Option<(String, String)>) -> Result<Catalogue, BuildError> {
-    let unusable = |name: &str, error: ModelError| BuildError::Model { name: name.to_owned(), why: error.message };
-    let mut catalogue = models.catalogue();
-    if let Some((name, why)) = asked {
-        let model = catalogue.resolve(&name).ok_or_else(|| BuildError::Model {
-            name: name.clone(),
-            why: catalogue.not_found(&name).hint.unwrap_or_default(),
-        })?;
-        catalogue.session = SessionModel { name: model, why };
-    }
-    let session = &catalogue.session.name;
-    models.open(session).map_err(|error| unusable(&session.to_string(), error))?;
-    Ok(catalogue)
 }

@@ -45,6 +45,11 @@ impl Places {
         self.config.join("config.toml")
     }
 
+    /// The user's own rows of the catalogue of models.
+    pub fn catalogue_file(&self) -> PathBuf {
+        self.config.join("catalogue.toml")
+    }
+
     /// The store.
     pub fn database(&self) -> PathBuf {
         self.data.join("locum.db")

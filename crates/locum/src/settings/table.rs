@@ -1,5 +1,7 @@
 //! Every setting, in one table: its name, its variable and what it may be.
 
+use locum_core::protocol::request::{CostPreference, TaskType};
+
 /// One setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
@@ -16,6 +18,10 @@ pub(crate) struct Key {
 pub(crate) enum Kind {
     /// Any text.
     Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Texts; separated by commas in a variable.
+    List,
     /// True or false.
     Switch,
     /// A whole number in this range.
@@ -35,8 +41,16 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub(crate) const KEYS: [Key; 14] = [
+pub(crate) const KEYS: [Key; 18] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
+    Key { name: "models.fallback", variable: "LOCUM_MODELS_FALLBACK", kind: Kind::List },
+    Key { name: "routing.enabled", variable: "LOCUM_ROUTING_ENABLED", kind: Kind::Switch },
+    Key { name: "routing.primary_type", variable: "LOCUM_ROUTING_PRIMARY_TYPE", kind: Kind::Choice(&TaskType::WORDS) },
+    Key {
+        name: "routing.cost_preference",
+        variable: "LOCUM_ROUTING_COST_PREFERENCE",
+        kind: Kind::Choice(&CostPreference::WORDS),
+    },
     number("limits.max_running", "LOCUM_MAX_RUNNING", 1, 100_000),
     number("limits.max_spawns", "LOCUM_MAX_SPAWNS", 0, 1_000_000),
     number("limits.max_depth", "LOCUM_MAX_DEPTH", 1, 5),

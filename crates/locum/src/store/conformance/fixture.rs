@@ -8,7 +8,7 @@ use locum_core::ids::{AgentName, Identity, SessionId, SessionKey, TaskId, Timest
 use locum_core::limits::Limits;
 use locum_core::protocol::response::Entry;
 use locum_core::protocol::{FaceDefaults, SpawnEntry};
-use locum_core::routing::{Catalogue, SessionModel};
+use locum_core::routing::{Catalogue, RoutingRules, SessionModel};
 use locum_core::session::{ContextLookup, Lookup, SessionChange, SessionView};
 use locum_core::task::outcome::{Failure, Outcome, Status};
 use locum_core::task::plan::{Among, ModelName};
@@ -70,8 +70,12 @@ pub(crate) fn admission(session: &SessionKey, orders: Vec<Order>, caller: Caller
         let name = ModelName { provider: "offline".to_owned(), id: "demo".to_owned() };
         let catalogue = Catalogue {
             session: SessionModel { name, why: "test".to_owned() },
+            stands_in: true,
             providers: vec!["offline".to_owned()],
+            reachable: Vec::new(),
             models: Vec::new(),
+            fallback: Vec::new(),
+            rules: RoutingRules::default(),
         };
         let premises = Premises {
             session: &session,
