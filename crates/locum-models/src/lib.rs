@@ -22,6 +22,7 @@ mod openai_responses;
 mod calls;
 mod encoding;
 mod failure;
+mod governor;
 mod json_text;
 mod probe;
 mod recovery;
@@ -29,6 +30,7 @@ mod said;
 mod sse;
 
 pub use access::{Access, ProviderAccess};
+pub use governor::Hold;
 pub use model::{BoxFuture, Delta, Deltas, Model, ModelError, Prefix};
 pub use probe::Probed;
 pub use registry::{Registry, script_path};

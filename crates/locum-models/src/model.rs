@@ -8,6 +8,8 @@ use bytes::Bytes;
 use locum_core::task::event::FailureKind;
 use locum_core::transcript::{Prompt, Reply};
 
+use crate::governor::Hold;
+
 /// A future that a trait object returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -40,6 +42,13 @@ pub enum Delta<'a> {
     },
     /// A sign of life that says nothing: a ping, or hidden thinking.
     Alive,
+    /// The call is not made yet. It will be, without being asked again; any other piece tells that it was.
+    Held {
+        /// Who is waited for.
+        provider: &'a str,
+        /// Why, and until when.
+        hold: Hold,
+    },
 }
 
 /// A model call that failed.
@@ -52,6 +61,8 @@ pub struct ModelError {
     pub message: String,
     /// How long the API asks to wait.
     pub retry_after: Option<Duration>,
+    /// How long calls to this model are held back anyway: another attempt can be made at once, and will wait.
+    pub held_for: Option<Duration>,
     /// What the model had said before.
     pub partial: Option<String>,
 }
@@ -59,7 +70,7 @@ pub struct ModelError {
 impl ModelError {
     /// A failure without further particulars.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after: None, partial: None }
+        Self { kind, message: message.into(), retry_after: None, held_for: None, partial: None }
     }
 }
 

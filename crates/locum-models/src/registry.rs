@@ -12,6 +12,7 @@ use secrecy::SecretString;
 use crate::access::Access;
 use crate::api::Api;
 use crate::catalogue;
+use crate::governor::Governed;
 use crate::http::{Endpoint, HttpClient, Timeouts};
 use crate::model::{Model, ModelError};
 use crate::offline::Offline;
@@ -40,6 +41,8 @@ pub struct Registry {
     /// By provider, and by whether tools are asked for as a schema.
     apis: Mutex<HashMap<(String, bool), Arc<dyn Model>>>,
     scripts: Mutex<HashMap<String, Arc<dyn Model>>>,
+    /// Models behind their governors: one for each, whoever asks it.
+    governed: Mutex<HashMap<ModelName, Arc<dyn Model>>>,
     offline: Arc<dyn Model>,
 }
 
@@ -53,6 +56,7 @@ impl Registry {
             clients: Mutex::default(),
             apis: Mutex::default(),
             scripts: Mutex::default(),
+            governed: Mutex::default(),
             offline: Arc::new(Offline),
         }
     }
@@ -96,8 +100,22 @@ impl Registry {
         }
     }
 
-    /// The model of this name, ready to be asked.
+    /// The model of this name, ready to be asked. Models that are reached over a network, and the application's own,
+    /// share one governor for each name.
     pub fn open(&self, name: &ModelName) -> Result<Arc<dyn Model>, ModelError> {
+        if matches!(name.provider.as_str(), OFFLINE | SCRIPTED) && !self.own.contains_key(&name.provider) {
+            return self.open_ungoverned(name);
+        }
+        let mut governed = lock(&self.governed);
+        if let Some(model) = governed.get(name) {
+            return Ok(Arc::clone(model));
+        }
+        let model: Arc<dyn Model> = Arc::new(Governed::new(&name.provider, self.open_ungoverned(name)?));
+        governed.insert(name.clone(), Arc::clone(&model));
+        Ok(model)
+    }
+
+    fn open_ungoverned(&self, name: &ModelName) -> Result<Arc<dyn Model>, ModelError> {
         if let Some(own) = self.own.get(&name.provider).filter(|_| name.id.is_empty()) {
             return Ok(Arc::clone(own));
         }

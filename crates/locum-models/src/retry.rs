@@ -10,7 +10,7 @@ use crate::model::ModelError;
 /// The first wait; each further one may be twice as long.
 const BASE: Duration = Duration::from_millis(500);
 /// No single wait is longer, whatever an API asks for: the total stays bounded.
-const WAIT_MAX: Duration = Duration::from_secs(120);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(120);
 /// The longest wait that nobody asked for.
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
 
@@ -20,13 +20,21 @@ pub fn wait_before_retry(error: &ModelError, failures: u32, random: f64) -> Opti
     if !error.kind.is_transient() || failures > limits::MODEL_RETRIES_MAX {
         return None;
     }
+    if let Some(held) = error.held_for {
+        return Some(held);
+    }
     if let Some(asked) = error.retry_after {
         // A limit that lasts longer than anybody waits is not a passing failure.
         return (asked <= WAIT_MAX).then_some(asked);
     }
+    Some(backoff(failures, random))
+}
+
+/// A wait that nobody asked for, before the attempt after so many failed ones.
+pub(crate) fn backoff(failures: u32, random: f64) -> Duration {
     let exponent = failures.saturating_sub(1).min(16);
     let most = BASE.saturating_mul(1 << exponent).min(BACKOFF_MAX);
-    Some(most.mul_f64(random.clamp(0.0, 1.0)))
+    most.mul_f64(random.clamp(0.0, 1.0))
 }
 
 #[cfg(test)]

@@ -185,11 +185,16 @@ impl Driver<'_> {
                 telling.tell(pieces.push(text));
             }
             Delta::ToolCall { .. } | Delta::Alive => heard.beat(),
+            Delta::Held { provider, hold } => {
+                heard.hold();
+                self.hands.waits.begin(&plan.uid, provider, hold);
+            }
         };
         // The call itself is inside too: a model may break before it returns its future.
         let respond = AssertUnwindSafe(async { model.respond(&prompt, prefix, &mut hear).await }).catch_unwind();
         let answered = self.attention(self.hands.patience).attend(respond, Activity::Model, heard).await;
         telling.tell(pieces.finish());
+        self.hands.waits.end(&plan.uid);
         Ok(answered?.unwrap_or_else(|_| Err(ModelError::new(FailureKind::BadRequest, "the model's adapter panicked"))))
     }
 
@@ -203,7 +208,8 @@ impl Driver<'_> {
         let retry_in_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         let failure = ModelFailure { kind: error.kind, message: error.message, partial: error.partial.or(heard) };
         self.journal.push(self.task, TaskEvent::ModelFailed { turn, failure, retry_in_ms })?;
-        let Some(wait) = wait else { return Ok(Next::GoOn) };
+        // What the governor holds back waits there, in the order in which it may go.
+        let Some(wait) = wait.filter(|_| error.held_for.is_none()) else { return Ok(Next::GoOn) };
         self.flush().await?;
         // Waiting for a provider is not silence of the task: only a stop or the wall clock ends it.
         let attention = self.attention(Patience { inactivity_ms: u64::MAX, ..self.hands.patience });

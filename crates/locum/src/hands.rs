@@ -15,6 +15,7 @@ use crate::progress::Hub;
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::tools::Tool;
+use crate::waits::Waits;
 
 /// Everything that driving a task needs and that all tasks share.
 pub(crate) struct Hands {
@@ -27,6 +28,7 @@ pub(crate) struct Hands {
     pub(crate) redactor: Redactor,
     pub(crate) log: OperationLog,
     pub(crate) patience: Patience,
+    pub(crate) waits: Waits,
 }
 
 /// The tools that exist here, by name.

@@ -36,6 +36,7 @@ mod journal;
 mod pool;
 mod process;
 mod prompt;
+mod waits;
 mod worker;
 
 pub use desk::{BuildError, Desk, DeskBuilder, Following, Stay};

@@ -34,7 +34,7 @@ async fn ask(model: &Scripted, agent: &str, call: u32) -> Answered {
         shown.push(match delta {
             Delta::Text(text) => text.to_owned(),
             Delta::ToolCall { name } => format!("<{name}>"),
-            Delta::Alive => "<alive>".to_owned(),
+            Delta::Alive | Delta::Held { .. } => "<alive>".to_owned(),
         });
     };
     let answer = model.respond(&prompt, &mut prefix, &mut deltas).await;

@@ -90,7 +90,7 @@ pub(crate) async fn ask_all(
     let mut deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.push_str(text),
         Delta::ToolCall { name } => shown.push_str(&format!("[{name}]")),
-        Delta::Alive => shown.push('.'),
+        Delta::Alive | Delta::Held { .. } => shown.push('.'),
     };
     let reply = model.respond(&prompt, prefix, &mut deltas).await;
     (reply, shown)

@@ -25,6 +25,7 @@ use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::memory::MemoryStore;
 use crate::tools::Tool;
+use crate::waits::Waits;
 use crate::worker::Worker;
 
 /// Builds an engine and the first [`Desk`] of it.
@@ -356,6 +357,7 @@ impl DeskBuilder {
                 redactor: self.redactor,
                 log: self.log,
                 patience: self.patience,
+                waits: Waits::default(),
             },
             worker: Worker::new(process::this_process(self.life)),
             rules: Rules {

@@ -67,8 +67,18 @@ impl Desk {
             Vec::new()
         };
         let mut tasks: Vec<TaskStatus> = rows.iter().map(|row| present(row, &unfinished)).collect();
+        self.say_who_is_waited_for(rows, &mut tasks);
         self.say_what_is_missing(rows, &mut tasks).await?;
         Ok(tasks)
+    }
+
+    /// A task of this process may wait for a provider, which its log does not tell.
+    fn say_who_is_waited_for(&self, rows: &[TaskRow], tasks: &mut [TaskStatus]) {
+        for (row, task) in rows.iter().zip(tasks).filter(|(_, task)| task.status == Status::Running) {
+            if let Some(wait) = self.engine.hands.waits.describe(&row.summary.uid) {
+                task.activity = Some(format!("turn {}: {wait}", task.turns_used));
+            }
+        }
     }
 
     /// An unfinished task that nobody works on may wait for a key: its status says for which.

@@ -99,23 +99,33 @@ pub(super) struct Heard {
 struct HeardSoFar {
     text: String,
     last: Instant,
+    /// It is not under way yet, and that is not its own fault.
+    held: bool,
 }
 
 impl Heard {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self { since: now, inner: Mutex::new(HeardSoFar { text: String::new(), last: now }) }
+        Self { since: now, inner: Mutex::new(HeardSoFar { text: String::new(), last: now, held: false }) }
     }
 
     /// Notes a sign of life.
     pub(super) fn beat(&self) {
-        self.locked().last = Instant::now();
+        let mut inner = self.locked();
+        inner.last = Instant::now();
+        inner.held = false;
+    }
+
+    /// Notes that it is held back: its silence does not count until it is heard again.
+    pub(super) fn hold(&self) {
+        self.locked().held = true;
     }
 
     /// Notes more text.
     pub(super) fn push(&self, text: &str) {
         let mut inner = self.locked();
         inner.last = Instant::now();
+        inner.held = false;
         inner.text.push_str(text);
     }
 
@@ -126,7 +136,8 @@ impl Heard {
     }
 
     fn last_ms(&self) -> u64 {
-        let last = self.locked().last;
+        let inner = self.locked();
+        let last = if inner.held { Instant::now() } else { inner.last };
         self.ms_at(last)
     }
 

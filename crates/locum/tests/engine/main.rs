@@ -12,6 +12,7 @@ mod endings;
 mod retries;
 mod tooling;
 
+mod governing;
 mod handing_over;
 mod store_faults;
 
