@@ -204,7 +204,7 @@ async fn many_matches_are_ranked_quickly() {
     let started = Instant::now();
     ask(task, &messages, ALL_TOOLS, ToolUse::Forbidden).await;
     // A build without optimisation on a busy machine: a release build takes about a hundredth of it.
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
 proptest! {
