@@ -30,12 +30,15 @@ pub(crate) struct Global {
     /// The session to work in [env: LOCUM_SESSION]
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// The model, for example openai:gpt-5.4-mini, offline or scripted:FILE
+    /// The model, for example openai:gpt-5.4-mini, offline, scripted:FILE or replay:FILE
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// A directory with further agents
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) agents: Vec<PathBuf>,
+    /// Add what the models answer to a file, without known secrets; --model replay:FILE says it again
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// Write tasks, inputs and results to the operation log
     #[arg(long, global = true)]
     pub(crate) log_payloads: bool,

@@ -30,6 +30,7 @@ pub(crate) struct Door {
 pub(crate) fn setup(global: &Global, orchestrator: Orchestrator, executor: Executor) -> Setup {
     let mut setup = Setup::new(Environment::of_process());
     setup.agents.clone_from(&global.agents);
+    setup.record.clone_from(&global.record);
     setup.executor = executor;
     setup.session = match (&global.session, orchestrator) {
         (Some(id), _) => SessionChoice::Named(id.clone()),

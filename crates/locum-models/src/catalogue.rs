@@ -14,7 +14,7 @@ use crate::providers;
 pub use user::{Problem, merge};
 
 /// What answers without being a provider of anything.
-const BUILT_IN: [&str; 2] = ["offline", "scripted"];
+const BUILT_IN: [&str; 3] = ["offline", "scripted", "replay"];
 
 /// The table, read once, when it is first needed.
 static TABLE: LazyLock<Table> = LazyLock::new(|| {

@@ -9,6 +9,8 @@ pub mod access;
 pub mod providers;
 
 pub mod offline;
+pub mod recording;
+pub mod replay;
 pub mod scripted;
 
 pub mod api;

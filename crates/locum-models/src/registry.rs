@@ -18,16 +18,22 @@ use crate::model::{Model, ModelError};
 use crate::offline::Offline;
 use crate::probe::{self, Probed, Server};
 use crate::providers::{self, Dialect};
+use crate::replay::Replay;
 use crate::scripted::Scripted;
 
 const OFFLINE: &str = "offline";
 const SCRIPTED: &str = "scripted";
+const REPLAY: &str = "replay";
+
 /// A script is a test's size; anything larger is a mistake.
 const SCRIPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// The file in `scripted:FILE`, and what stands before it.
+/// A recording holds whole conversations of many tasks; it is read into memory.
+const RECORDING_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// The file in `scripted:FILE` or `replay:FILE`, and what stands before it.
 pub fn script_path(name: &str) -> Option<(&str, &str)> {
-    let path = name.strip_prefix(SCRIPTED)?.strip_prefix([':', '/'])?;
+    let path = name.strip_prefix(SCRIPTED).or_else(|| name.strip_prefix(REPLAY))?.strip_prefix([':', '/'])?;
     Some((&name[..name.len() - path.len()], path))
 }
 
@@ -40,7 +46,7 @@ pub struct Registry {
     clients: Mutex<HashMap<Option<PathBuf>, Arc<HttpClient>>>,
     /// By provider, and by whether tools are asked for as a schema.
     apis: Mutex<HashMap<(String, bool), Arc<dyn Model>>>,
-    scripts: Mutex<HashMap<String, Arc<dyn Model>>>,
+    scripts: Mutex<HashMap<ModelName, Arc<dyn Model>>>,
     /// Models behind their governors: one for each, whoever asks it.
     governed: Mutex<HashMap<ModelName, Arc<dyn Model>>>,
     offline: Arc<dyn Model>,
@@ -103,7 +109,7 @@ impl Registry {
     /// The model of this name, ready to be asked. Models that are reached over a network, and the application's own,
     /// share one governor for each name.
     pub fn open(&self, name: &ModelName) -> Result<Arc<dyn Model>, ModelError> {
-        if matches!(name.provider.as_str(), OFFLINE | SCRIPTED) && !self.own.contains_key(&name.provider) {
+        if matches!(name.provider.as_str(), OFFLINE | SCRIPTED | REPLAY) && !self.own.contains_key(&name.provider) {
             return self.open_ungoverned(name);
         }
         let mut governed = lock(&self.governed);
@@ -121,7 +127,7 @@ impl Registry {
         }
         match name.provider.as_str() {
             OFFLINE => Ok(Arc::clone(&self.offline)),
-            SCRIPTED => self.script(&name.id),
+            SCRIPTED | REPLAY => self.script(name),
             _ => self.api(name),
         }
     }
@@ -197,13 +203,17 @@ impl Registry {
         Ok(client)
     }
 
-    fn script(&self, path: &str) -> Result<Arc<dyn Model>, ModelError> {
+    /// A model that is a file. It is read once: whoever replays it goes on where it is.
+    fn script(&self, name: &ModelName) -> Result<Arc<dyn Model>, ModelError> {
         let mut scripts = lock(&self.scripts);
-        if let Some(script) = scripts.get(path) {
+        if let Some(script) = scripts.get(name) {
             return Ok(Arc::clone(script));
         }
-        let script: Arc<dyn Model> = Arc::new(read_script(path)?);
-        scripts.insert(path.to_owned(), Arc::clone(&script));
+        let script: Arc<dyn Model> = match name.provider.as_str() {
+            REPLAY => Arc::new(read(&name.id, "recording", RECORDING_BYTES_MAX, Replay::parse)?),
+            _ => Arc::new(read(&name.id, "script", SCRIPT_BYTES_MAX, Scripted::parse)?),
+        };
+        scripts.insert(name.clone(), Arc::clone(&script));
         Ok(script)
     }
 }
@@ -216,12 +226,18 @@ fn name_of(provider: &str, id: &str) -> ModelName {
     ModelName { provider: provider.to_owned(), id: id.to_owned() }
 }
 
-fn read_script(path: &str) -> Result<Scripted, ModelError> {
-    let told = |why: String| ModelError::new(FailureKind::BadRequest, format!("the script {path}: {why}"));
+/// Reads a model from a file of at most so many bytes.
+fn read<T, E: std::fmt::Display>(
+    path: &str,
+    what: &str,
+    bytes_max: u64,
+    parse: fn(&str) -> Result<T, E>,
+) -> Result<T, ModelError> {
+    let told = |why: String| ModelError::new(FailureKind::BadRequest, format!("the {what} {path}: {why}"));
     let size = std::fs::metadata(path).map_err(|error| told(error.to_string()))?;
-    if !size.is_file() || size.len() > SCRIPT_BYTES_MAX {
-        return Err(told("not a file of at most 16 MiB".to_owned()));
+    if !size.is_file() || size.len() > bytes_max {
+        return Err(told(format!("not a file of at most {} MiB", bytes_max / 1024 / 1024)));
     }
     let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
-    Scripted::parse(&text).map_err(|problem| told(problem.to_string()))
+    parse(&text).map_err(|problem| told(problem.to_string()))
 }

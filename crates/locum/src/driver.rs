@@ -25,6 +25,7 @@ use crate::desk::Desk;
 use crate::hands::Hands;
 use crate::journal::{Journal, JournalError};
 use crate::progress::{Hub, News};
+use crate::recorder;
 
 pub(crate) use attend::StopSignals;
 use attend::{Attention, Deadline, Heard, Interrupt};
@@ -155,6 +156,9 @@ impl Driver<'_> {
         self.flush().await?;
         let heard = Heard::new();
         let answer = self.ask(tools, prefix, &heard).await;
+        if let Ok(answer) = &answer {
+            recorder::record(self.hands, self.task, tools, answer);
+        }
         match answer {
             Ok(Ok(reply)) => {
                 self.journal.push(self.task, TaskEvent::Replied { turn, reply })?;

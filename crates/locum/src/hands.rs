@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::operation_log::OperationLog;
 use crate::pool::Pool;
 use crate::progress::Hub;
+use crate::recorder::Recorder;
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::tools::Tool;
@@ -29,6 +30,7 @@ pub(crate) struct Hands {
     pub(crate) log: OperationLog,
     pub(crate) patience: Patience,
     pub(crate) waits: Waits,
+    pub(crate) recorder: Option<Recorder>,
 }
 
 /// The tools that exist here, by name.

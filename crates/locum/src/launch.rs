@@ -50,6 +50,9 @@ struct WorkerOrder {
     flags: Vec<(String, String)>,
     /// Further directories with agents.
     agents: Vec<PathBuf>,
+    /// Where the answers of models are recorded.
+    #[serde(default)]
+    record: Option<PathBuf>,
     /// The tasks to work on.
     tasks: Vec<Uid>,
 }
@@ -96,6 +99,7 @@ impl Launcher {
             flags: self.setup.flags.iter().map(|(_, name, value)| ((*name).to_owned(), value.clone())).collect(),
             // They were named relative to where the command was given; a worker stands elsewhere.
             agents: self.setup.agents.iter().map(|directory| working_directory.join(directory)).collect(),
+            record: self.setup.record.as_ref().map(|path| working_directory.join(path)),
             tasks: tasks.to_vec(),
         };
         let order = serde_json::to_vec(&order)?;
@@ -145,6 +149,7 @@ pub fn run_worker() -> Result<(), WorkerError> {
     let setup = Setup {
         flags: Setup::known_flags(order.flags),
         agents: order.agents,
+        record: order.record,
         life: Life::Detached,
         ..Setup::new(environment)
     };

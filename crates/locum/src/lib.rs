@@ -27,6 +27,7 @@ pub mod setup;
 
 pub mod clock;
 pub mod operation_log;
+pub mod recorder;
 pub mod redact;
 
 mod driver;

@@ -22,7 +22,7 @@
 
 mod access;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use locum_core::routing::{ModelEntry, SessionModel};
@@ -35,6 +35,7 @@ use crate::engine::Executor;
 use crate::launch::{LaunchError, Launcher};
 use crate::operation_log::OperationLog;
 use crate::process::Life;
+use crate::recorder::Recorder;
 use crate::redact::Redactor;
 use crate::settings::environment::{Environment, LOCUM_SESSION};
 use crate::settings::{Places, Settings, SettingsError, project_root, table};
@@ -50,6 +51,8 @@ pub struct Setup {
     pub flags: Vec<(&'static str, &'static str, String)>,
     /// Further directories with agents.
     pub agents: Vec<PathBuf>,
+    /// Where the answers of models are recorded.
+    pub record: Option<PathBuf>,
     /// Which session.
     pub session: SessionChoice,
     /// Who works on accepted tasks.
@@ -126,6 +129,7 @@ impl Setup {
             environment,
             flags: Vec::new(),
             agents: Vec::new(),
+            record: None,
             session: SessionChoice::Shared,
             executor: Executor::InProcess,
             life: Life::Door,
@@ -194,6 +198,7 @@ impl Setup {
         let access = access::find(&settings, &self.environment);
         let redactor = self.redactor_for(&access);
         let log = open_log(&places, &settings, &redactor)?;
+        let recorder = self.record.as_deref().map(|path| self.open_recorder(path, &redactor)).transpose()?;
         let (name, why) = self.session_model(&settings, &access);
         let mut builder = Desk::builder()
             .store(Arc::new(store))
@@ -215,6 +220,9 @@ impl Setup {
             .executor(self.executor)
             .life(self.life)
             .launcher(Launcher::this_program(&self.naming(&settings), &places)?);
+        if let Some(recorder) = recorder {
+            builder = builder.recorder(recorder);
+        }
         let mut problems = Vec::new();
         for directory in &self.agents {
             let (agents, broken) = agents::in_directory(directory);
@@ -240,6 +248,12 @@ impl Setup {
     fn naming(&self, settings: &Settings) -> Self {
         let environment = self.environment.clone().naming(settings.named_variables());
         Self { environment, ..self.clone() }
+    }
+
+    /// A recording is named relative to where the command was given.
+    fn open_recorder(&self, path: &Path, redactor: &Redactor) -> Result<Recorder, SetupError> {
+        let path = self.environment.working_directory().map_or_else(|| path.to_owned(), |base| base.join(path));
+        Recorder::open(&path, redactor.clone()).map_err(|source| SetupError::File { path, source })
     }
 
     fn session_id(&self) -> String {

@@ -21,6 +21,7 @@ mod mcp_lines;
 mod models;
 mod parity;
 mod readme;
+mod recording;
 mod refusals;
 mod surroundings;
 mod verbs;

@@ -21,6 +21,7 @@ use crate::operation_log::OperationLog;
 use crate::pool::Pool;
 use crate::process::{self, Life};
 use crate::progress::Hub;
+use crate::recorder::Recorder;
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::memory::MemoryStore;
@@ -47,6 +48,7 @@ use crate::worker::Worker;
 /// | how much is allowed | [`limits`](Self::limits), [`patience`](Self::patience), [`enabled`](Self::enabled) | see [`Limits`], [`Patience`] |
 /// | what is kept secret | [`redact`](Self::redact) | nothing is known to be |
 /// | what is logged | [`log`](Self::log) | nothing |
+/// | what models answer | [`recorder`](Self::recorder) | is not recorded |
 /// | who goes on after the end | [`launcher`](Self::launcher), [`executor`](Self::executor) | whoever opens the store next |
 ///
 /// ```
@@ -82,6 +84,7 @@ pub struct DeskBuilder {
     patience: Patience,
     log: OperationLog,
     redactor: Redactor,
+    recorder: Option<Recorder>,
 }
 
 impl Default for DeskBuilder {
@@ -108,6 +111,7 @@ impl Default for DeskBuilder {
             patience: Patience::default(),
             log: OperationLog::default(),
             redactor: Redactor::default(),
+            recorder: None,
         }
     }
 }
@@ -305,6 +309,14 @@ impl DeskBuilder {
         self
     }
 
+    /// Where the answers of models are recorded, to be replayed with the model `replay:FILE`; nowhere if this is left
+    /// out.
+    #[must_use]
+    pub fn recorder(mut self, recorder: Recorder) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
     /// How processes that go on with unfinished tasks are started; see [`launch`](crate::launch). Without one,
     /// unfinished tasks wait in the store for the next process that opens it.
     #[must_use]
@@ -358,6 +370,7 @@ impl DeskBuilder {
                 log: self.log,
                 patience: self.patience,
                 waits: Waits::default(),
+                recorder: self.recorder,
             },
             worker: Worker::new(process::this_process(self.life)),
             rules: Rules {

@@ -22,6 +22,7 @@ mod modes;
 mod queueing;
 
 mod polling;
+mod recording;
 mod results;
 
 mod crowd;

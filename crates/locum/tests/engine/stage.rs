@@ -22,9 +22,13 @@ pub(crate) fn agent(name: &str, tools: &[&str]) -> AgentSpec {
 
 /// A desk on the paused clock, with this model and two agents without tools, `ann` and `bob`.
 pub(crate) fn builder(model: impl Model + 'static) -> DeskBuilder {
+    scene().model("cast", Arc::new(model))
+}
+
+/// The same without a model.
+pub(crate) fn scene() -> DeskBuilder {
     Desk::builder()
         .standard_tools()
-        .model("cast", Arc::new(model))
         .clock(Arc::new(StageClock { since: Instant::now() }))
         .agent(agent("ann", &[]))
         .agent(agent("bob", &[]))

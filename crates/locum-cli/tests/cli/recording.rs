@@ -1,0 +1,72 @@
+//! `--record FILE` and `--model replay:FILE`, from outside: a run becomes a test, in the foreground and in a worker.
+
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+fn home() -> Home {
+    let home = Home::new().with("OPENAI_API_KEY", "sk-canary-0123456789");
+    home.write("agents/helper.md", "---\nname: helper\ndescription: d\ntools: ls\n---\nYou help.\n");
+    home
+}
+
+fn script(home: &Home) -> String {
+    let calls = json!({"text": "Key: sk-canary-0123456789", "tool_calls": [{"name": "ls", "input": {"path": "src"}}]});
+    home.script(&json!({"helper": [calls, {"text": "Done: {{task}}"}]}))
+}
+
+/// Runs a command with a model; its JSON.
+fn json_of(home: &Home, model: &str, arguments: &[&str]) -> Value {
+    let common = ["--json", "--agents", "agents", "--model", model];
+    let ran = home.locum(&[arguments, &common].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_is_recorded_without_secrets_and_replayed_to_the_same_answer() {
+    let home = home();
+    let script = script(&home);
+    let recorded = json_of(&home, &script, &["run", "helper", "it", "--record", "run.jsonl"]);
+    let text = std::fs::read_to_string(home.project().join("run.jsonl")).unwrap();
+    assert_eq!(text.lines().count(), 2);
+    assert!(!text.contains("canary"), "{text}");
+    let replayed = json_of(&home, "replay:run.jsonl", &["run", "helper", "it"]);
+    for field in ["status", "result", "turns_used"] {
+        assert_eq!(replayed[field], recorded[field], "{field}");
+    }
+    let diverged = home.locum(&["run", "helper", "other", "--agents", "agents", "--model", "replay:run.jsonl"]);
+    assert_eq!(diverged.code, Some(1));
+    assert!(diverged.stderr.contains("the run diverges from the recording"), "{}", diverged.stderr);
+}
+
+#[test]
+fn workers_record_where_the_command_said() {
+    let home = home();
+    let script = script(&home);
+    for task in ["first", "second"] {
+        let arguments = ["spawn", "helper", task, "--record", "run.jsonl", "--agents", "agents", "--model", &script];
+        assert_eq!(home.locum(&arguments).code, Some(0));
+    }
+    assert_eq!(home.locum(&["wait", "t_01", "t_02"]).code, Some(0));
+    let text = std::fs::read_to_string(home.project().join("run.jsonl")).unwrap();
+    assert_eq!(text.lines().count(), 4, "{text}");
+    let arguments = ["parallel", "helper=second", "helper=first"];
+    let replayed = json_of(&home, "replay:run.jsonl", &arguments);
+    let results: Vec<&str> =
+        replayed["results"].as_array().unwrap().iter().map(|one| one["result"].as_str().unwrap()).collect();
+    assert_eq!(results, ["Done: second", "Done: first"]);
+}
+
+#[test]
+fn what_cannot_be_recorded_to_is_refused_before_anything_is_asked() {
+    let home = home();
+    let script = script(&home);
+    for (file, expected) in [("README.md", "not a recording"), ("src", "directory"), ("no/such/place", "No such file")]
+    {
+        let arguments = ["run", "helper", "it", "--record", file, "--agents", "agents", "--model", &script];
+        let ran = home.locum(&arguments);
+        assert_eq!(ran.code, Some(1), "{file}");
+        assert!(ran.stderr.contains(expected) && ran.stderr.contains(file), "{}", ran.stderr);
+    }
+}
