@@ -25,6 +25,7 @@ mod polling;
 mod recording;
 mod results;
 
+mod chaos;
 mod crowd;
 mod examples;
 mod operations;
