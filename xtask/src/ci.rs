@@ -66,6 +66,16 @@ const STEPS: &[Step] = &[
         action: Action::Own { arguments: "foreign inspector", run: foreign::inspector },
         full_only: true,
     },
+    Step {
+        name: "requests",
+        action: Action::Own { arguments: "foreign requests", run: foreign::models::requests },
+        full_only: true,
+    },
+    Step {
+        name: "local-model",
+        action: Action::Own { arguments: "foreign local-model", run: foreign::models::local_model },
+        full_only: true,
+    },
 ];
 
 /// What became of one step.
@@ -223,6 +233,8 @@ mod tests {
                 "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps --locked",
                 "cargo xtask foreign python",
                 "cargo xtask foreign inspector",
+                "cargo xtask foreign requests",
+                "cargo xtask foreign local-model",
             ]
         );
     }

@@ -1,6 +1,8 @@
 //! Clients that others wrote, against the built binary: what they need is installed below the target folder in pinned
 //! versions, what they start they end, and what cannot be installed is a failure and not a reason to skip.
 
+pub(crate) mod models;
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -61,15 +63,8 @@ const CASES: &[Case] = &[
 pub(crate) fn python(root: &Path) -> Result<()> {
     let built = Built::of(root)?;
     let sources = root.join("tests/foreign");
-    let requirements = sources.join("requirements.txt");
-    let pins = fs::read_to_string(&requirements).context("the requirements cannot be read")?;
     let folder = built.folder.join("python");
-    install(&folder, &pins, || {
-        finish(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-        let mut pip = Command::new(folder.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
-        finish(pip.arg(&requirements))
-    })?;
+    install_python(&folder, &sources.join("requirements.txt"))?;
     let script = sources.join("mcp_client.py");
     finish(Command::new(folder.join("bin/python")).arg(script).arg(&built.locum))
 }
@@ -138,6 +133,17 @@ fn install(folder: &Path, pins: &str, run: impl FnOnce() -> Result<()>) -> Resul
     fs::create_dir_all(folder)?;
     run()?;
     Ok(fs::write(mark, pins)?)
+}
+
+/// Installs pinned Python packages into an environment of their own.
+fn install_python(folder: &Path, requirements: &Path) -> Result<()> {
+    let pins = fs::read_to_string(requirements).context("the requirements cannot be read")?;
+    install(folder, &pins, || {
+        finish(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+        let mut pip = Command::new(folder.join("bin/python"));
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
+        finish(pip.arg(requirements))
+    })
 }
 
 /// A home and a project for one run; gone when it is dropped.

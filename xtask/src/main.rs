@@ -22,6 +22,8 @@ Commands:
   tidy                        check the rules of the project over all files and the dependency graph
   api [--write]               check the list of the library's public items; --write brings it up to date
   foreign python | inspector  run a client that others wrote against the MCP server
+  foreign requests            check what models are sent with the types of the vendors' SDKs
+  foreign local-model         ask a real server with a very small model
   bench [--quick] [--json FILE] [--compare OLD.json]
                               measure what locum costs, as ratios to a floor in the same run
   help                        print this text
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         ["api", "--write"] => in_root(api::write),
         ["foreign", "python"] => in_root(foreign::python),
         ["foreign", "inspector"] => in_root(foreign::inspector),
+        ["foreign", "requests"] => in_root(foreign::models::requests),
+        ["foreign", "local-model"] => in_root(foreign::models::local_model),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
