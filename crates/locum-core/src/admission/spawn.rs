@@ -198,7 +198,8 @@ impl Admission<'_> {
             tools: !granted.tools.is_empty(),
         };
         let choice = routing::choose(&wish, premises.catalogue)?;
-        let (fallback, unknown) = routing::fallback(&choice, &[], premises.catalogue);
+        let own = agent.locum.fallback_models.as_deref().unwrap_or_default();
+        let (fallback, unknown) = routing::fallback(&choice, own, premises.catalogue);
         let Choice { model, receipt: model_receipt, warning, .. } = choice;
         let isolation = entry.isolation.or(agent.isolation).unwrap_or(Isolation::None);
         check_isolation(isolation)?;

@@ -66,7 +66,7 @@ const KEYS: [(&str, Option<&str>); 7] = [
     ("budget", None),
     ("write_scope", Some("what an agent writes is bounded by its tools alone")),
     ("output_schema", Some("answers are not checked against a schema yet")),
-    ("fallback_models", Some("a model that does not answer is asked again, and no other")),
+    ("fallback_models", None),
     ("max_depth", None),
     ("network", Some("commands cannot be cut off from the network yet")),
     ("include_dirty", Some("worktrees are not made yet")),

@@ -235,6 +235,18 @@ fn a_plan_freezes_model_price_and_successors() {
 }
 
 #[test]
+fn an_agents_own_list_is_frozen_into_the_plan() {
+    let mut world = World::new();
+    world.catalogue = catalogue();
+    world.add("careful", |agent| {
+        agent.locum.fallback_models = Some(vec!["small".to_owned(), "nobody".to_owned()]);
+    });
+    let plan = world.accept(json!({"agent": "careful", "task": "Go"})).plan;
+    assert_eq!(plan.fallback.iter().map(|next| next.model.id.as_str()).collect::<Vec<_>>(), ["small"]);
+    assert!(plan.warnings.iter().any(|warning| warning.contains("nobody")), "{:?}", plan.warnings);
+}
+
+#[test]
 fn hints_that_make_no_sense_are_refused_by_name() {
     let cases = [
         (json!({"complexity": 0}), Code::InvalidRequest, "complexity"),
