@@ -60,7 +60,7 @@ pub(crate) fn desk(address: &str, shape: Shape, keeping: &Keeping) -> anyhow::Re
         Keeping::Sqlite(store) => Arc::clone(store) as Arc<dyn Store>,
     };
     let access = Access::default().base_url("openai", &format!("http://{address}/v1"));
-    let limits = Limits { max_running: u32::MAX, max_spawns: u32::MAX, max_depth: 1, max_turns: 100_000 };
+    let limits = Limits { max_running: u32::MAX, max_spawns: u32::MAX, max_turns: 100_000, ..Limits::default() };
     Ok(Desk::builder()
         .store(store)
         .access(access)

@@ -125,6 +125,9 @@ pub(crate) struct TaskOptions {
     /// Output tokens that the task may use
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_output_tokens: Option<u64>,
+    /// US dollars that the task may cost, where the model's price is known
+    #[arg(long = "max-cost", value_name = "USD")]
+    pub(crate) max_cost_usd: Option<f64>,
     /// Directory to work in, below the project's root
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,

@@ -19,9 +19,11 @@ pub(crate) fn words(progress: &Progress) -> Option<String> {
             Some(format!("asking again in {wait:.1} s: {}", failure.message))
         }
         TaskEvent::ModelReplaced { to, why, .. } => Some(format!("asking {to} instead: {why}")),
+        TaskEvent::BudgetNearing { .. } => Some("the budget is nearly used up".to_owned()),
         TaskEvent::Ended { .. } => Some("ended".to_owned()),
         TaskEvent::Accepted { .. }
         | TaskEvent::Released { .. }
+        | TaskEvent::TurnDeclined { .. }
         | TaskEvent::Replied { .. }
         | TaskEvent::ModelFailed { .. }
         | TaskEvent::ToolEnded { .. }

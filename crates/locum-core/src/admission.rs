@@ -2,11 +2,13 @@
 
 pub mod define;
 pub mod listing;
+mod money;
 mod prompt;
 pub mod spawn;
 mod tools;
 
 use crate::agent::{AgentSpec, Roster};
+use crate::budget::Purse;
 use crate::ids::{Identity, SessionKey, Timestamp, Uid};
 use crate::limits::{self, Limits};
 use crate::protocol::{Code, Refusal};
@@ -40,7 +42,7 @@ pub struct Premises<'a> {
 }
 
 /// Who asks, and how far it may delegate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Caller {
     /// Who it is.
     pub identity: Identity,
@@ -56,7 +58,7 @@ impl Caller {
 }
 
 /// A task that delegates. Its child is never wider than itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ParentTask {
     /// The task.
     pub uid: Uid,
@@ -66,6 +68,8 @@ pub struct ParentTask {
     pub depth_left: u32,
     /// The names of its tools.
     pub tools: Vec<String>,
+    /// What it spends from, its own purse included; so does everything below it.
+    pub purses: Vec<Purse>,
 }
 
 impl Premises<'_> {

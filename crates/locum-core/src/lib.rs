@@ -17,6 +17,7 @@ pub mod protocol;
 pub mod task;
 
 pub mod admission;
+pub mod budget;
 pub mod release;
 pub mod routing;
 pub mod session;

@@ -79,6 +79,12 @@ pub const FALLBACK_MODELS_MAX: usize = 5;
 /// Attempts of one model call after the first (`Retries: at most 5`).
 pub const MODEL_RETRIES_MAX: u32 = 5;
 
+/// Tokens that an answer is assumed to have where nothing bounds it: what is set aside for it. Every model can give as
+/// many, so a bound below it can be sent to any of them.
+pub const OUTPUT_TOKENS_ASSUMED: u64 = 4096;
+/// Tokens that are kept back for the last answer of a task whose budget ends: as many as a result may have.
+pub const ANSWER_TOKENS_KEPT: u64 = 1000;
+
 /// Tokens of one value in the shared context: distilled state, not data.
 pub const CONTEXT_VALUE_TOKENS_MAX: usize = 1000;
 /// From here on a write is answered with a warning.
@@ -129,7 +135,7 @@ pub const AGENT_TIMEOUT_SECONDS_MAX: u64 = 31_536_000;
 pub const EXTENDS_MAX: usize = 8;
 
 /// The limits that a user's settings may move.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Running tasks of a session (§4.3).
@@ -140,6 +146,10 @@ pub struct Limits {
     pub max_depth: u32,
     /// The highest `max_turns` that is not clamped (§4.4).
     pub max_turns: u32,
+    /// US dollars of one task and of those below it, where prices are known; absent means unlimited.
+    pub max_cost_usd: Option<f64>,
+    /// US dollars of all that a session's model starts, or of one command of a person; absent means unlimited.
+    pub session_cost_usd: Option<f64>,
 }
 
 impl Limits {
@@ -149,6 +159,13 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_running: 5, max_spawns: 50, max_depth: 1, max_turns: 25 }
+        Self {
+            max_running: 5,
+            max_spawns: 50,
+            max_depth: 1,
+            max_turns: 25,
+            max_cost_usd: Some(1.0),
+            session_cost_usd: Some(5.0),
+        }
     }
 }

@@ -8,6 +8,7 @@ pub mod life;
 use std::collections::BTreeMap;
 
 use crate::agent::AgentSpec;
+use crate::budget::{PurseKey, PurseState};
 use crate::ids::{AgentName, TaskId, Timestamp, Uid};
 use crate::protocol::response::{Entry, KeyLine, SnapshotLine};
 use crate::task::event::Parked;
@@ -23,6 +24,8 @@ pub struct Lookup {
     pub tasks: Vec<TaskId>,
     /// The tasks that were accepted under these keys.
     pub idempotency_keys: Vec<String>,
+    /// How these purses stand.
+    pub purses: Vec<PurseKey>,
     /// What of the shared context.
     pub context: ContextLookup,
 }
@@ -60,7 +63,7 @@ pub struct SessionView {
     pub running: u32,
     /// Tasks that have not ended, running or not.
     pub unfinished: u32,
-    /// Tasks that were ever accepted.
+    /// Tasks that models have ever started, those of a person's command left out.
     pub spawned: u32,
     /// The agents that were defined in the session.
     pub defined: Vec<AgentSpec>,
@@ -68,6 +71,8 @@ pub struct SessionView {
     pub tasks: BTreeMap<TaskId, KnownTask>,
     /// The tasks that were accepted under the keys that were looked up.
     pub idempotent: BTreeMap<String, IdempotentTask>,
+    /// The purses that were looked up and from which something was drawn.
+    pub purses: BTreeMap<PurseKey, PurseState>,
     /// The shared context.
     pub context: ContextView,
 }

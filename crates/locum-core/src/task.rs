@@ -4,6 +4,7 @@
 //! what it does next. Both are pure, so a task can be cut after any event and continued by another process.
 
 pub mod event;
+mod funds;
 pub mod outcome;
 pub mod plan;
 mod reading;
@@ -12,6 +13,7 @@ pub mod summary;
 
 use std::sync::Arc;
 
+use crate::budget::Scarce;
 use crate::ids::{Seq, Timestamp};
 use crate::transcript::{Message, Repeat, Reply, Stop, ToolCall, ToolEnd, ToolOutput};
 use crate::usage::{TokenCount, Usage};
@@ -23,11 +25,16 @@ pub use step::Step;
 pub use summary::TaskSummary;
 
 use event::{HandedOn, ModelFailure, Parked, StopCause};
+use funds::Funds;
 use plan::{HandOn, ModelName};
 
 /// Told to the model in its last turn.
 pub const LAST_TURN_NOTICE: &str =
     "This is your last turn. You cannot call tools any more: give your final answer now, with what you have.";
+
+/// Told to the model where its budget allows no more than one answer.
+pub const LAST_ANSWER_NOTICE: &str = "Your budget is used up with this reply. You cannot call tools any more: give your final answer now, with what you \
+                                      have.";
 
 /// A log that no version of locum can have written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +54,7 @@ pub struct Task {
     phase: Phase,
     conversation: Conversation,
     spent: Spent,
+    funds: Funds,
     clock: Times,
 }
 
@@ -157,14 +165,17 @@ impl Task {
         if plan.log_version > plan::LOG_VERSION {
             return Err(Misfit { seq: record.seq, why: "it was written by a newer version of locum" });
         }
+        let funds = Funds::of(&plan);
         let mut task = Self {
             plan: Arc::new(*plan),
             seq: record.seq,
             phase: parked.map_or(Phase::Ready, Phase::Parked),
             conversation: Conversation::default(),
             spent: Spent::default(),
+            funds,
             clock: Times { created: record.at, started: None, last: record.at },
         };
+        task.spent.usage.cost_usd = task.funds.cost_usd();
         if parked.is_none() {
             task.open(record.at, &[]);
         }
@@ -189,23 +200,24 @@ impl Task {
                 self.open(record.at, &inputs);
                 self.phase = Phase::Ready;
             }
-            TaskEvent::TurnStarted { turn, reserved } => {
+            TaskEvent::TurnStarted { turn, reserved, closing } => {
                 if !self.may_announce(turn) {
                     return Err(misfit("the turn does not follow"));
                 }
-                self.start_turn(turn, reserved);
+                self.start_turn(turn, reserved, closing);
             }
+            TaskEvent::TurnDeclined { turn, shortage } => {
+                self.asked_in(turn).ok_or(misfit("no turn was announced"))?;
+                self.decline_turn(shortage);
+            }
+            TaskEvent::BudgetNearing { scarce } => self.funds.note_nearing(scarce),
             TaskEvent::Replied { turn, reply } => {
-                if turn != self.spent.usage.turns || !matches!(self.phase, Phase::Asking { .. }) {
-                    return Err(misfit("nothing was asked"));
-                }
+                let reserved = self.asked_in(turn).ok_or(misfit("nothing was asked"))?;
+                self.charge_reply(&reply, reserved);
                 self.take_reply(reply);
             }
             TaskEvent::ModelFailed { turn, failure, retry_in_ms } => {
-                let Phase::Asking { reserved, .. } = self.phase else { return Err(misfit("nothing was asked")) };
-                if turn != self.spent.usage.turns {
-                    return Err(misfit("nothing was asked in this turn"));
-                }
+                let reserved = self.asked_in(turn).ok_or(misfit("nothing was asked"))?;
                 self.take_failure(failure, retry_in_ms, reserved);
             }
             TaskEvent::ModelReplaced { turn, to, why, .. } => self.replace_model(turn, &to, why).map_err(misfit)?,
@@ -280,21 +292,29 @@ impl Task {
         }
     }
 
-    /// A call whose answer will never be recorded may have been paid for: what was set aside counts as spent.
-    fn count_unanswered(&mut self) {
-        if let Phase::Asking { reserved, .. } = self.phase {
-            self.spent.usage.add_tokens(reserved);
+    /// What was set aside for the request of this turn, if one is under way.
+    fn asked_in(&self, turn: u32) -> Option<TokenCount> {
+        match self.phase {
+            Phase::Asking { reserved, .. } if turn == self.spent.usage.turns => Some(reserved),
+            _ => None,
         }
     }
 
-    fn start_turn(&mut self, turn: u32, reserved: TokenCount) {
+    /// A call whose answer will never be recorded may have been paid for: what was set aside counts as spent.
+    fn count_unanswered(&mut self) {
+        if let Phase::Asking { reserved, .. } = self.phase {
+            self.charge(reserved);
+        }
+    }
+
+    fn start_turn(&mut self, turn: u32, reserved: TokenCount, closing: Option<Scarce>) {
         self.count_unanswered();
+        self.funds.closing = closing;
         self.spent.usage.turns = turn;
         self.phase = Phase::Asking { reserved, call: CallState::Announced };
     }
 
     fn take_reply(&mut self, reply: Reply) {
-        self.spent.usage.add_tokens(reply.tokens);
         self.spent.calls += 1;
         self.spent.failures = 0;
         self.keep_text(Some(reply.text.clone()));

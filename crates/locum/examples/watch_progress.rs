@@ -20,6 +20,8 @@ fn line(event: &TaskEvent) -> String {
         TaskEvent::Accepted { .. } => "accepted".to_owned(),
         TaskEvent::Released { .. } => "may start".to_owned(),
         TaskEvent::TurnStarted { turn, .. } => format!("turn {turn} begins"),
+        TaskEvent::TurnDeclined { turn, shortage } => format!("turn {turn} is not paid for: {shortage}"),
+        TaskEvent::BudgetNearing { scarce } => format!("most of {} is used", scarce.resource.amount(scarce.limit)),
         TaskEvent::Replied { reply, .. } => format!("replied, with {} tool calls", reply.tool_calls.len()),
         TaskEvent::ModelFailed { failure, retry_in_ms, .. } => {
             let next = if retry_in_ms.is_some() { "tries again" } else { "gives up" };

@@ -72,6 +72,7 @@ impl Desk {
             depth: plan.lineage.depth,
             depth_left: plan.grants.depth_left,
             tools: plan.grants.tools.iter().map(|tool| tool.name.clone()).collect(),
+            purses: plan.bounds.purses.clone(),
         };
         let caller = Caller { identity: plan.lineage.identity.clone(), parent: Some(parent) };
         Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller, awaited: None }

@@ -26,6 +26,7 @@ use crate::hands::Hands;
 use crate::journal::{Journal, JournalError};
 use crate::progress::{Hub, News};
 use crate::recorder;
+use crate::store::{self, Appended};
 
 pub(crate) use attend::StopSignals;
 use attend::{Attention, Deadline, Heard, Interrupt};
@@ -112,14 +113,20 @@ impl Driver<'_> {
     }
 
     async fn flush(&mut self) -> Result<(), JournalError> {
-        let moved = self.journal.flush(self.task).await?;
-        self.tell_moved(moved);
-        Ok(())
+        let appended = self.journal.flush(self.task).await?;
+        self.take_in(appended)
     }
 
-    fn tell_moved(&self, moved: Vec<Uid>) {
-        if !moved.is_empty() {
-            (self.moved)(moved);
+    /// Tells what an append has moved, and notes once that a budget is nearly used up.
+    fn take_in(&mut self, appended: Appended) -> Result<(), JournalError> {
+        if !appended.moved.is_empty() {
+            (self.moved)(appended.moved);
+        }
+        match appended.nearing {
+            Some(scarce) if !self.task.is_warned() && self.task.outcome().is_none() => {
+                self.journal.push(self.task, TaskEvent::BudgetNearing { scarce })
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -153,7 +160,14 @@ impl Driver<'_> {
         tools: &Arc<[ToolSpec]>,
         prefix: &mut Prefix,
     ) -> Result<Next, JournalError> {
-        self.flush().await?;
+        match self.flush().await {
+            Ok(()) => {}
+            Err(JournalError::Store(store::Error::Overdrawn(shortage))) => {
+                self.journal.push(self.task, TaskEvent::TurnDeclined { turn, shortage })?;
+                return Ok(Next::GoOn);
+            }
+            Err(error) => return Err(error),
+        }
         let heard = Heard::new();
         let answer = self.ask(tools, prefix, &heard).await;
         if let Ok(answer) = &answer {
@@ -229,6 +243,7 @@ impl Driver<'_> {
             self.journal.push(self.task, TaskEvent::ToolStarted { turn, call_id, name, repeat })?;
         }
         let attention = self.attention(self.hands.patience);
+        let mut appended = Appended::default();
         // What cannot be repeated must be on disk before it acts; what can be, may act meanwhile.
         let ran = match repeat {
             Repeat::Unsafe => {
@@ -241,13 +256,14 @@ impl Driver<'_> {
                 match poll_fn(|context| Poll::Ready(run.as_mut().poll(context))).await {
                     Poll::Ready(ran) => ran,
                     Poll::Pending => {
-                        let (moved, ran) = futures_util::future::join(self.journal.flush(self.task), run).await;
-                        self.tell_moved(moved?);
+                        let (flushed, ran) = futures_util::future::join(self.journal.flush(self.task), run).await;
+                        appended = flushed?;
                         ran
                     }
                 }
             }
         };
+        self.take_in(appended)?;
         match ran {
             Err(interrupt) => self.interrupted(interrupt, None),
             Ok(ran) => {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use locum_core::ids::{Timestamp, Uid};
+use locum_core::ids::Timestamp;
 use locum_core::task::{Misfit, Record, Task, TaskEvent};
 
 use crate::clock::Clock;
@@ -62,19 +62,26 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes everything pushed so far durable. The tasks that may start after it are returned.
-    pub(crate) async fn flush(&mut self, task: &Task) -> Result<Vec<Uid>, JournalError> {
+    /// Makes everything pushed so far durable. Where a budget does not cover it, nothing is written and nothing is
+    /// forgotten: with the next event the log says so.
+    pub(crate) async fn flush(&mut self, task: &Task) -> Result<Appended, JournalError> {
         if self.pending.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Appended::default());
         }
         let records = std::mem::take(&mut self.pending);
-        let appended = self.append(&records, task).await?;
+        let appended = match self.append(&records, task).await {
+            Err(error @ store::Error::Overdrawn(_)) => {
+                self.pending = records;
+                return Err(error.into());
+            }
+            appended => appended?,
+        };
         if self.hub.is_heard() {
             for record in records {
                 self.hub.tell(task.plan(), News::Event(Arc::new(record)));
             }
         }
-        Ok(appended.moved)
+        Ok(appended)
     }
 
     /// Appends, again if the store fails for a moment: what was paid for, or cannot be done twice, is not forgotten so

@@ -142,6 +142,7 @@ impl Settings {
             Kind::Text | Kind::Choice(_) => Ok(Value::String(text.to_owned())),
             Kind::List => Ok(Value::Array(read_list(text))),
             Kind::Switch => read_switch(text).map(Value::Boolean).ok_or("must be true or false"),
+            Kind::Money => read_money(text).ok_or("must be an amount of US dollars or \"unlimited\""),
             Kind::Number { .. } => text.trim().parse().map(Value::Integer).map_err(|_| "must be a whole number"),
         };
         let refused = |message: String| SettingsError { place: origin.to_string(), message };
@@ -177,6 +178,17 @@ impl Settings {
         u64::try_from(value).unwrap_or(0)
     }
 
+    /// An amount of money; none where it is unlimited.
+    fn money(&self, name: &str) -> Option<f64> {
+        match self.value(name).map(|setting| &setting.value) {
+            Some(Value::Float(amount)) => Some(*amount),
+            Some(Value::Integer(amount)) => Some(*amount as f64),
+            Some(Value::String(_)) => None,
+            // A limit that cannot be read is not a limit that is gone; there is always a default.
+            _ => Some(0.0),
+        }
+    }
+
     fn switch(&self, name: &str) -> bool {
         self.value(name).and_then(|setting| setting.value.as_bool()).unwrap_or(false)
     }
@@ -196,6 +208,8 @@ impl Settings {
             max_spawns: small("limits.max_spawns"),
             max_depth: small("limits.max_depth"),
             max_turns: small("limits.max_turns"),
+            max_cost_usd: self.money("limits.max_cost_usd"),
+            session_cost_usd: self.money("limits.session_cost_usd"),
         }
     }
 
@@ -296,6 +310,18 @@ fn read_switch(text: &str) -> Option<bool> {
     }
 }
 
+/// An amount of money as a variable or a flag gives it.
+fn read_money(text: &str) -> Option<Value> {
+    let text = text.trim();
+    if text == UNLIMITED {
+        return Some(Value::String(text.to_owned()));
+    }
+    text.parse().ok().map(Value::Float)
+}
+
+/// How a limit on money is taken away: it must be spelled.
+const UNLIMITED: &str = "unlimited";
+
 fn check(key: &Key, value: &Value) -> Result<(), String> {
     let name = key.name;
     match (key.kind, value) {
@@ -304,6 +330,10 @@ fn check(key: &Key, value: &Value) -> Result<(), String> {
         (Kind::Choice(words), _) => Err(format!("`{name}` must be one of {}", words.join(", "))),
         (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => Ok(()),
         (Kind::List, _) => Err(format!("`{name}` must be a list of texts in quotes")),
+        (Kind::Money, Value::String(word)) if word == UNLIMITED => Ok(()),
+        (Kind::Money, Value::Float(amount)) if amount.is_finite() && *amount >= 0.0 => Ok(()),
+        (Kind::Money, Value::Integer(amount)) if *amount >= 0 => Ok(()),
+        (Kind::Money, _) => Err(format!("`{name}` must be an amount of US dollars or \"unlimited\"")),
         (Kind::Number { least, most }, Value::Integer(number)) if (least..=most).contains(number) => Ok(()),
         (Kind::Number { least, most }, Value::Integer(number)) => {
             Err(format!("`{name}` is {number}; it must be from {least} to {most}"))
@@ -351,9 +381,22 @@ mod tests {
     }
 
     #[test]
+    fn money_is_an_amount_or_unlimited_in_so_many_letters() {
+        let limits = |file: &str, variables: &[(&str, &str)]| {
+            let limits = resolve(file, variables).unwrap().limits();
+            (limits.max_cost_usd, limits.session_cost_usd)
+        };
+        assert_eq!(limits("", &[]), (Some(1.0), Some(5.0)));
+        assert_eq!(limits("[limits]\nmax_cost_usd = 2\nsession_cost_usd = 0.5", &[]), (Some(2.0), Some(0.5)));
+        assert_eq!(limits("[limits]\nmax_cost_usd = \"unlimited\"", &[]), (None, Some(5.0)));
+        assert_eq!(limits("", &[("LOCUM_SESSION_COST_USD", "unlimited")]), (Some(1.0), None));
+        assert_eq!(limits("", &[("LOCUM_MAX_COST_USD", "0.25")]), (Some(0.25), Some(5.0)));
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_place() {
         type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
-        let cases: [Case; 10] = [
+        let cases: [Case; 14] = [
             (
                 "[routing]\ncost_preference = \"cheap\"",
                 &[],
@@ -372,6 +415,18 @@ mod tests {
                 "c.toml:3: unknown setting `limits.max_runing`; did you mean `limits.max_running`?",
             ),
             ("[limits]\nmax_depth = 6", &[], "c.toml:2: `limits.max_depth` is 6; it must be from 1 to 5"),
+            (
+                "[limits]\nmax_cost_usd = \"none\"",
+                &[],
+                "c.toml:2: `limits.max_cost_usd` must be an amount of US dollars or \"unlimited\"",
+            ),
+            ("[limits]\nsession_cost_usd = -1", &[], "c.toml:2: `limits.session_cost_usd` must be an amount"),
+            ("[limits]\nsession_cost_usd = inf", &[], "c.toml:2: `limits.session_cost_usd` must be an amount"),
+            (
+                "",
+                &[("LOCUM_MAX_COST_USD", "a lot")],
+                "$LOCUM_MAX_COST_USD: `limits.max_cost_usd` must be an amount of US dollars or \"unlimited\", not `a lot`",
+            ),
             ("model = 3", &[], "c.toml:1: `model` must be a text in quotes"),
             ("model = ", &[], "c.toml:1: "),
             (

@@ -16,6 +16,7 @@ mod settling;
 mod conformance;
 
 use futures_util::future::BoxFuture;
+use locum_core::budget::{Scarce, Shortage};
 use locum_core::ids::{Seq, SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::protocol::Refusal;
 use locum_core::session::{Lookup, SessionChange, SessionView};
@@ -56,7 +57,9 @@ pub trait Sessions: Send + Sync {
 /// The logs of tasks.
 pub trait Logs: Send + Sync {
     /// Appends to a task's log if the lease is still good and the first record follows the log's last. The records
-    /// are durable when this answers. Parked tasks that may start after it are released in the same transaction. Once
+    /// are durable when this answers. What the standing draws is taken from the session's purses in the same transaction,
+    /// as [`locum_core::budget::draw`] says; records that begin a request are refused with [`Error::Overdrawn`] where it
+    /// is not covered, and nothing is written. Parked tasks that may start after it are released in the same transaction. Once
     /// it was polled, the records may be written though the future is dropped.
     fn append(&self, lease: &Lease, records: Vec<Record>, standing: Standing)
     -> BoxFuture<'_, Result<Appended, Error>>;
@@ -117,6 +120,8 @@ pub struct Decided {
 pub struct Appended {
     /// Other tasks that were parked and have started, or have ended because of a dependency, through it.
     pub moved: Vec<Uid>,
+    /// A limit of a purse that the task spends from, if most of it is used up.
+    pub nearing: Option<Scarce>,
 }
 
 /// Which tasks to list.
@@ -210,6 +215,9 @@ pub enum Error {
     /// There is no such task.
     #[error("there is no such task")]
     NotFound,
+    /// What the records set aside is not covered.
+    #[error("a budget does not cover it: {0}")]
+    Overdrawn(Shortage),
     /// What was read does not make sense.
     #[error("the store holds something that does not make sense: {0}")]
     Corrupt(String),

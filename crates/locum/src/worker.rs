@@ -190,7 +190,7 @@ pub(crate) async fn claim_all(engine: &Arc<Engine>, rows: &[TaskRow], dead: &[Ow
             Err(error @ (Error::Corrupt(_) | Error::NotFound)) => {
                 engine.note_about(&row.session, &row.summary, "adopt", &error.to_string());
             }
-            Err(error @ (Error::Conflict | Error::Failed(_))) => failed = failed.and(Err(error)),
+            Err(error @ (Error::Conflict | Error::Failed(_) | Error::Overdrawn(_))) => failed = failed.and(Err(error)),
         }
     }
     failed
@@ -284,9 +284,10 @@ async fn work(engine: &Arc<Engine>, mut task: Task, mut held: Held) -> Option<Ta
                 true => "the log has grown meanwhile".to_owned(),
                 false => return None,
             },
-            Ok(Err(JournalError::Store(error @ (Error::Failed(_) | Error::Corrupt(_) | Error::NotFound)))) => {
-                error.to_string()
-            }
+            // A request that is not covered is the driver's own business: none is told here.
+            Ok(Err(JournalError::Store(
+                error @ (Error::Failed(_) | Error::Corrupt(_) | Error::NotFound | Error::Overdrawn(_)),
+            ))) => error.to_string(),
             Ok(Err(error @ (JournalError::Misfit(_) | JournalError::Redaction(_)))) => {
                 end_internally(engine, &uid, &held, error.to_string()).await;
                 return None;
@@ -354,7 +355,7 @@ async fn end_internally(engine: &Arc<Engine>, uid: &Uid, held: &Held, details: S
         journal.flush(&task).await
     };
     match ended.await {
-        Ok(moved) => wake(&Arc::downgrade(engine), moved),
+        Ok(appended) => wake(&Arc::downgrade(engine), appended.moved),
         Err(_) => give_back(engine, &held.lease).await,
     }
 }

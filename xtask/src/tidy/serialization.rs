@@ -13,6 +13,8 @@ const DERIVES: &[&str] = &["Serialize", "Deserialize", "JsonSchema"];
 const BOUNDARY_MODULES: &[&str] = &[
     "crates/locum-core/src/protocol",
     "crates/locum-core/src/agent",
+    // Purses are part of a plan, shortages of an event.
+    "crates/locum-core/src/budget",
     "crates/locum-core/src/task/event",
     "crates/locum-core/src/task/plan",
     "crates/locum-core/src/task/outcome",

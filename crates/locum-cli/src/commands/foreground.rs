@@ -50,7 +50,7 @@ pub(super) async fn ask(door: &Door, action: SubagentAction, face: FaceDefaults)
 
 /// An entry for one task as a person gave it.
 pub(super) fn entry(door: &Door, agent: String, task: String, options: TaskOptions) -> SpawnEntry {
-    let TaskOptions { label, timeout, max_input_tokens, max_output_tokens, cwd, routing } = options;
+    let TaskOptions { label, timeout, max_input_tokens, max_output_tokens, max_cost_usd, cwd, routing } = options;
     let mut entry = SpawnEntry {
         agent,
         task,
@@ -58,6 +58,7 @@ pub(super) fn entry(door: &Door, agent: String, task: String, options: TaskOptio
         timeout,
         max_input_tokens,
         max_output_tokens,
+        max_cost_usd,
         cwd,
         model: door.call_model.clone(),
         ..SpawnEntry::default()

@@ -49,7 +49,14 @@ fn describe(event: &TaskEvent) -> String {
             0 => "released".to_owned(),
             count => format!("released with {count} results of other tasks"),
         },
+        TaskEvent::TurnStarted { turn, closing: Some(_), .. } => {
+            format!("turn {turn}: asking the model for its last answer, as the budget ends")
+        }
         TaskEvent::TurnStarted { turn, .. } => format!("turn {turn}: asking the model"),
+        TaskEvent::TurnDeclined { turn, shortage } => format!("turn {turn}: not asked, {shortage}"),
+        TaskEvent::BudgetNearing { scarce } => {
+            format!("four fifths of the budget are used ({})", scarce.resource.amount(scarce.limit))
+        }
         TaskEvent::Replied { turn, reply } => {
             let calls: Vec<&str> = reply.tool_calls.iter().map(|call| call.name.as_str()).collect();
             let calls = if calls.is_empty() { String::new() } else { format!(" [calls {}]", calls.join(", ")) };

@@ -69,8 +69,9 @@ pub(super) async fn show(door: &Door, task: &Collected) {
 /// What a task was and what it used, on one line.
 pub(super) fn footer(task: &Collected) -> String {
     let usage = &task.usage;
+    let cost = usage.cost_usd.map_or(String::new(), |cost| format!(" · US${cost:.4}"));
     format!(
-        "@{} {} · {} · {} · {} turns, {} tool calls · {}+{} tokens · {:.1} s",
+        "@{} {} · {} · {} · {} turns, {} tool calls · {}+{} tokens{cost} · {:.1} s",
         task.agent,
         task.task_id,
         task.status.as_str(),

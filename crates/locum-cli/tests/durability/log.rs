@@ -39,6 +39,8 @@ pub(crate) fn read(records: &[Record], context: &str) -> Told {
             | TaskEvent::TurnStarted { .. }
             | TaskEvent::ModelFailed { .. }
             | TaskEvent::ModelReplaced { .. }
+            | TaskEvent::TurnDeclined { .. }
+            | TaskEvent::BudgetNearing { .. }
             | TaskEvent::Stopped { .. } => {}
         }
     }

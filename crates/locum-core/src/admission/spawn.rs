@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::admission::money::FirstRequest;
 use crate::admission::{Caller, Premises, agent_not_found, prompt, tools};
 use crate::agent::roster::Found;
-use crate::agent::{AgentSpec, Isolation, Roster};
+use crate::agent::{AgentSpec, Isolation, Roster, tool_names};
+use crate::budget::money;
 use crate::ids::{Identity, TaskId, Uid};
 use crate::limits;
 use crate::protocol::request::CallerKind;
@@ -61,14 +63,15 @@ pub fn admit(
         running: view.running,
         idempotent: view.idempotent.clone(),
         admitted: Vec::with_capacity(orders.len()),
+        command: orders,
     };
     orders.iter().map(|order| desk.judge(order)).collect()
 }
 
-struct Admission<'a> {
-    face: &'a FaceDefaults,
-    premises: &'a Premises<'a>,
-    view: &'a SessionView,
+pub(super) struct Admission<'a> {
+    pub(super) face: &'a FaceDefaults,
+    pub(super) premises: &'a Premises<'a>,
+    pub(super) view: &'a SessionView,
     roster: Roster,
     next_task: u32,
     running: u32,
@@ -76,6 +79,8 @@ struct Admission<'a> {
     idempotent: BTreeMap<String, IdempotentTask>,
     /// The ids of the orders so far; none for a refused one.
     admitted: Vec<Option<TaskId>>,
+    /// Every order of the request.
+    pub(super) command: &'a [Order],
 }
 
 impl Admission<'_> {
@@ -161,11 +166,12 @@ impl Admission<'_> {
     fn place(&self, order: &Order, depends_on: &[TaskId]) -> Result<Option<Parked>, Refusal> {
         let limits = self.premises.limits;
         let spawned = match self.face.caller {
-            CallerKind::Model => self.view.spawned.saturating_add(self.next_task - self.view.next_task),
+            CallerKind::Model => self.spawned_before().saturating_add(self.next_task - self.view.next_task),
             CallerKind::Person => 0,
         };
         if spawned >= limits.max_spawns {
-            let message = format!("the session has started {spawned} tasks; {} are allowed", limits.max_spawns);
+            let whole = if self.command_above().is_some() { "command" } else { "session" };
+            let message = format!("the {whole} has started {spawned} tasks; {} are allowed", limits.max_spawns);
             return Err(Refusal::new(Code::SpawnLimitExceeded, message).hint("limits.max_spawns raises it"));
         }
         if !depends_on.is_empty() {
@@ -187,7 +193,7 @@ impl Admission<'_> {
         let premises = self.premises;
         let (max_turns, clamped) = premises.turns_of(agent);
         let system_prompt = prompt::assemble(&agent.prompt, max_turns);
-        let budget = budget_of(entry, agent);
+        let mut budget = budget_of(entry, agent);
         check_budget(&budget, &system_prompt, &entry.task)?;
         let granted = tools::grant(agent, self.face.tools, premises, depth_left);
         let wish = Wish {
@@ -203,6 +209,10 @@ impl Admission<'_> {
         let Choice { model, receipt: model_receipt, warning, .. } = choice;
         let isolation = entry.isolation.or(agent.isolation).unwrap_or(Isolation::None);
         check_isolation(isolation)?;
+        let price = premises.catalogue.price_of(&model);
+        let first = tokens_of_chars(system_prompt.chars().count() + entry.task.chars().count()) as u64;
+        let delegates = granted.tools.iter().any(|tool| tool.name == tool_names::SUBAGENT);
+        let purses = self.fund(order, &mut budget, &FirstRequest { model: &model, price, input: first, delegates })?;
         let task_id = TaskId::new(self.next_task);
         Ok(Plan {
             log_version: LOG_VERSION,
@@ -213,10 +223,10 @@ impl Admission<'_> {
             lineage: lineage(premises.caller, agent, task_id),
             agent: AgentSpec::clone(agent),
             assignment: Assignment { task: entry.task.clone(), label: entry.label.clone(), system_prompt },
-            price: premises.catalogue.price_of(&model),
+            price,
             model,
             fallback,
-            bounds: Bounds { max_turns, budget },
+            bounds: Bounds { max_turns, budget, purses },
             grants: Grants {
                 tools: granted.tools,
                 root: premises.root.to_owned(),
@@ -294,6 +304,9 @@ fn check_shape(entry: &SpawnEntry) -> Result<(), Refusal> {
     if entry.complexity.is_some_and(|complexity| !(1..=limits::COMPLEXITY_MAX).contains(&complexity)) {
         return Err(Refusal::invalid(format!("`complexity` must be from 1 to {}", limits::COMPLEXITY_MAX)));
     }
+    if entry.max_cost_usd.is_some_and(|most| !most.is_finite() || most < 0.0) {
+        return Err(Refusal::invalid("`max_cost_usd` must be an amount of US dollars"));
+    }
     if entry.timeout == Some(0) {
         return Err(Refusal::invalid("`timeout` is in seconds and must be at least 1"));
     }
@@ -318,7 +331,7 @@ fn budget_of(entry: &SpawnEntry, agent: &AgentSpec) -> Budget {
     Budget {
         max_input_tokens: entry.max_input_tokens.or(own.max_input_tokens),
         max_output_tokens: entry.max_output_tokens.or(own.max_output_tokens),
-        max_cost_usd: own.max_cost_usd,
+        max_cost_usd: entry.max_cost_usd.or(own.max_cost_usd),
         timeout_s: entry.timeout.or(agent.timeout_s),
     }
 }
@@ -330,6 +343,9 @@ fn check_budget(budget: &Budget, system: &str, task: &str) -> Result<(), Refusal
         let message =
             format!("the first request needs about {needed} input tokens, {} more than the budget", needed - most);
         return Err(Refusal::new(Code::BudgetExceeded, message).hint("raise max_input_tokens"));
+    }
+    if budget.max_cost_usd.is_some_and(|most| money(most) == 0) {
+        return Err(Refusal::new(Code::BudgetExceeded, "max_cost_usd leaves nothing for an answer"));
     }
     if budget.max_output_tokens == Some(0) {
         return Err(Refusal::new(Code::BudgetExceeded, "max_output_tokens leaves nothing for an answer"));

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::{Scarce, Shortage};
 use crate::ids::{AgentName, Seq, TaskId, Timestamp};
 use crate::task::outcome::Outcome;
 use crate::task::plan::{ModelName, Plan};
@@ -45,6 +46,22 @@ pub enum TaskEvent {
         turn: u32,
         /// What is set aside for it; counted as spent if no answer is ever recorded.
         reserved: TokenCount,
+        /// The limit that makes it the last request, if one does: its answer may call no tools.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        closing: Option<Scarce>,
+    },
+    /// The request of a turn was not made: something that the task shares with others does not cover it. Written in
+    /// the place of the request, and nothing is set aside for it.
+    TurnDeclined {
+        /// Which turn.
+        turn: u32,
+        /// What is missing.
+        shortage: Shortage,
+    },
+    /// Most of a budget is used up; the model is told with the next request.
+    BudgetNearing {
+        /// Which limit.
+        scarce: Scarce,
     },
     /// The model answered.
     Replied {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentSpec, Isolation};
+use crate::budget::Purse;
 use crate::ids::{Identity, SessionKey, TaskId, Timestamp, Uid};
 use crate::protocol::FaceDefaults;
 use crate::transcript::Repeat;
@@ -119,6 +120,10 @@ pub struct Bounds {
     pub max_turns: u32,
     /// Its tokens, money and wall clock.
     pub budget: Budget,
+    /// What it spends from together with others: its session or command, the tasks above it, and its own if it may
+    /// delegate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub purses: Vec<Purse>,
 }
 
 /// What a task may touch.

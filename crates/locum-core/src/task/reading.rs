@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::event::Parked;
 use super::plan::{ModelName, PricedModel, Receipt};
-use super::{LAST_TURN_NOTICE, Outcome, Phase, Plan, Status, Task};
+use super::{LAST_ANSWER_NOTICE, LAST_TURN_NOTICE, Outcome, Phase, Plan, Status, Task};
 use crate::ids::{Seq, Timestamp};
 use crate::transcript::{Message, Prompt, ToolSpec, ToolUse};
 use crate::usage::{Price, Usage};
@@ -110,37 +110,31 @@ impl Task {
         &self.conversation.messages
     }
 
-    /// Tokens of the next request, estimated.
-    pub(super) fn request_tokens(&self) -> u64 {
-        crate::usage::tokens_of_chars(self.conversation.chars) as u64
+    /// What the model is told in the turn that was announced, besides the conversation.
+    fn notice(&self) -> Option<&str> {
+        match self.funds.closing {
+            Some(_) => Some(LAST_ANSWER_NOTICE),
+            None if self.is_last_turn() => Some(LAST_TURN_NOTICE),
+            None => self.funds.warning(),
+        }
     }
 
     /// The request for the turn that was announced.
     pub fn prompt<'a>(&'a self, tools: &'a Arc<[ToolSpec]>) -> Prompt<'a> {
-        let last = self.is_last_turn();
+        let last = self.is_last_turn() || self.funds.closing.is_some();
         Prompt {
             agent: &self.plan.agent.name,
             task: &self.conversation.task,
             model: &self.model().id,
             system: &self.conversation.system,
             messages: &self.conversation.messages,
-            notice: last.then_some(LAST_TURN_NOTICE),
+            notice: self.notice(),
             tools,
             tool_use: if last { ToolUse::Forbidden } else { ToolUse::Allowed },
-            max_output_tokens: self.output_tokens_left(),
+            max_output_tokens: self.output_tokens_max(),
             temperature: self.plan.agent.sampling.temperature,
             effort: self.plan.agent.sampling.effort.as_deref(),
             call: self.spent.calls,
-        }
-    }
-
-    fn output_tokens_left(&self) -> Option<u64> {
-        let own = self.plan.agent.sampling.max_tokens;
-        let budget = self.plan.bounds.budget.max_output_tokens;
-        let left = budget.map(|budget| budget.saturating_sub(self.spent.usage.output_tokens));
-        match (own, left) {
-            (Some(own), Some(left)) => Some(own.min(left)),
-            (own, left) => own.or(left),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::event::{ModelFailure, StopCause, TaskEvent};
 use super::outcome::{Failure, Outcome};
 use super::{CallState, PendingCall, Phase, Task, ToolState};
+use crate::budget::Reservation;
 use crate::limits;
 use crate::protocol::request::TurnRule;
 use crate::transcript::{Message, Repeat, Reply, Stop, ToolCall, ToolEnd, ToolOutput};
@@ -72,6 +73,11 @@ impl Task {
         }
     }
 
+    /// How a task fails whose last answer is none.
+    fn after_last_answer(&self) -> Option<Failure> {
+        self.cut_by_budget().or_else(|| self.is_last_turn().then_some(Failure::MaxTurns))
+    }
+
     fn begin_turn(&self) -> Step {
         let used = match self.plan.face.turns {
             TurnRule::ModelCalls => self.spent.usage.turns,
@@ -80,31 +86,27 @@ impl Task {
         if used >= self.plan.bounds.max_turns {
             return self.fail(&Failure::MaxTurns);
         }
+        if let Some(scarce) = self.nears_a_limit() {
+            return Step::Record(TaskEvent::BudgetNearing { scarce });
+        }
         self.announce(self.spent.usage.turns + 1, TokenCount::default())
     }
 
     /// Announces a turn, unless the budget does not cover it beside what a lost call of the same turn may have spent.
     fn announce(&self, turn: u32, lost: TokenCount) -> Step {
-        let budget = &self.plan.bounds.budget;
-        let reserved = TokenCount { input: self.request_tokens(), ..TokenCount::default() };
-        if let Some(limit) = budget.max_input_tokens
-            && self.spent.usage.input_total().saturating_add(lost.input_total()).saturating_add(reserved.input) > limit
-        {
-            return self.fail(&Failure::Budget { what: "input tokens", limit: limit.to_string() });
+        match self.set_aside(turn, lost) {
+            Ok(Reservation { tokens: reserved, closing }) => {
+                Step::Record(TaskEvent::TurnStarted { turn, reserved, closing })
+            }
+            Err(shortage) => self.fail(&shortage.scarce.failure()),
         }
-        if let Some(limit) = budget.max_output_tokens
-            && self.spent.usage.output_tokens.saturating_add(lost.output) >= limit
-        {
-            return self.fail(&Failure::Budget { what: "output tokens", limit: limit.to_string() });
-        }
-        Step::Record(TaskEvent::TurnStarted { turn, reserved })
     }
 
     fn answer_calls(&self, pending: &[PendingCall]) -> Step {
         let turn = self.spent.usage.turns;
-        if self.is_last_turn() {
+        if let Some(failure) = self.after_last_answer() {
             // It was told that it may call no tools.
-            return self.fail(&Failure::MaxTurns);
+            return self.fail(&failure);
         }
         let Some(place) = pending.iter().position(PendingCall::is_open) else { return self.begin_turn() };
         let first = &pending[place];
@@ -176,9 +178,9 @@ impl Task {
         let Reply { text, stop, .. } = reply;
         match stop {
             Stop::Refused(details) => self.fail(&Failure::Refused(details.clone())),
-            Stop::Length => self.fail(&Failure::Cut),
+            Stop::Length => self.fail(&self.cut_by_budget().unwrap_or(Failure::Cut)),
             Stop::End | Stop::ToolUse if text.trim().is_empty() => {
-                self.fail(if self.is_last_turn() { &Failure::MaxTurns } else { &Failure::Empty })
+                self.fail(&self.after_last_answer().unwrap_or(Failure::Empty))
             }
             Stop::End | Stop::ToolUse => {
                 Step::Record(TaskEvent::Ended { outcome: Outcome::Completed { text: text.clone() } })

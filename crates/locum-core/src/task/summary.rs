@@ -1,5 +1,6 @@
 //! A task on one line: what lists, waits and limits need to know without reading the log.
 
+use crate::budget::Draw;
 use crate::ids::{AgentName, Seq, TaskId, Timestamp, Uid};
 use crate::task::event::Parked;
 use crate::task::outcome::{Reason, Status};
@@ -45,6 +46,9 @@ pub struct Standing {
     pub reason: Option<Reason>,
     /// When it ended.
     pub completed_at: Option<Timestamp>,
+    /// What it draws from purses, where it spends something that one of them bounds. Not part of what a store shows of
+    /// a task: it is what an append must cover.
+    pub draw: Option<Draw>,
 }
 
 impl Task {
@@ -74,6 +78,7 @@ impl Task {
             error: outcome.and_then(|outcome| outcome.error()).map(str::to_owned),
             reason: outcome.and_then(|outcome| outcome.reason()),
             completed_at: outcome.is_some().then_some(self.clock.last),
+            draw: self.draw(),
         }
     }
 

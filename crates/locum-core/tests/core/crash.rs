@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use locum_core::task::{Reason, Record, TaskEvent};
 use locum_core::transcript::{Repeat, ToolEnd};
+use locum_core::usage::Budget;
 
 use crate::conversation;
 use crate::script::Script;
@@ -51,12 +52,11 @@ fn check_end(script: &Script, whole: &Played, rest: &Played, place: &str) {
     let ends = rest.log.iter().filter(|record| matches!(record.event, TaskEvent::Ended { .. })).count();
     assert_eq!(ends, 1, "{place}: one end");
     let usage = rest.task.usage();
-    if let Some(most) = script.plan.bounds.budget.max_input_tokens {
-        // A lost call may have been paid for, so a bounded task may end earlier; it must not spend more.
-        assert!(usage.input_total() <= most, "{place}: {usage:?}");
-        if rest.outcome().reason() == Some(Reason::Budget) {
-            return;
-        }
+    let budget = &script.plan.bounds.budget;
+    // A lost call may have been paid for, so a bounded task may end earlier; it must not spend more.
+    assert!(budget.max_input_tokens.is_none_or(|most| usage.input_total() <= most), "{place}: {usage:?}");
+    if *budget != Budget::default() && rest.outcome().reason() == Some(Reason::Budget) {
+        return;
     }
     assert_eq!(rest.outcome(), whole.outcome(), "{place}");
     let counts = |played: &Played| {

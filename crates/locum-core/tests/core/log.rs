@@ -16,7 +16,7 @@ fn log_of(text: &str) -> Vec<Record> {
 }
 
 fn turn(turn: u32) -> TaskEvent {
-    TaskEvent::TurnStarted { turn, reserved: TokenCount::default() }
+    TaskEvent::TurnStarted { turn, reserved: TokenCount::default(), closing: None }
 }
 
 fn reply(turn: u32) -> TaskEvent {
@@ -53,7 +53,7 @@ fn entries_that_cannot_follow_are_misfits() {
         (1, tool_started(0, "call_0_0"), "no such tool call"),
         (2, turn(2), "the turn does not follow"),
         (2, reply(2), "nothing was asked"),
-        (2, failure(2), "nothing was asked in this turn"),
+        (2, failure(2), "nothing was asked"),
         (2, tool_ended(1, "call_0_0"), "no such tool call"),
         (3, turn(1), "the turn does not follow"),
         (3, turn(2), "the turn does not follow"),

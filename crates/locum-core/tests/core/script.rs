@@ -8,6 +8,8 @@
 //! task What is asked
 //! user What the model is told first
 //! last turn                           in front of a reply: the model was told so and may call no tools
+//! last answer                         the same, because a budget ends
+//! told text                           in front of a reply: something else that the model was told
 //! > says text @10/5                   a reply, with tokens in and out
 //! > calls read {"path":"a"}; write#id {} | says text beside them | cut
 //! > refuses why · > cuts text · > fails overloaded: why (is tried again) · > gives up auth: why | partial text

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use locum_core::ids::Timestamp;
-use locum_core::task::{Outcome, Record, Step, Task, TaskEvent};
+use locum_core::task::{LAST_ANSWER_NOTICE, LAST_TURN_NOTICE, Outcome, Record, Step, Task, TaskEvent};
 use locum_core::transcript::{Message, Repeat, ToolCall, ToolEnd, ToolOutput, ToolSpec, ToolUse};
 
 use crate::script::{ModelCall, Script, escape};
@@ -151,7 +151,6 @@ impl<'a> Stage<'a> {
         let specs: Arc<[ToolSpec]> = Arc::from([]);
         let prompt = self.played.task.prompt(&specs);
         assert_eq!(prompt.call as usize, self.answers - self.replaced, "the position in the script of the model");
-        assert_eq!(prompt.notice.is_some(), prompt.tool_use == ToolUse::Forbidden);
         let mut lines = Vec::new();
         if self.answers == 0 {
             if self.script.shows_system {
@@ -160,9 +159,14 @@ impl<'a> Stage<'a> {
             let Some(Message::User(text)) = prompt.messages.first() else { panic!("{:?}", prompt.messages) };
             lines.push(format!("user {}", escape(text)));
         }
-        if prompt.notice.is_some() {
-            lines.push("last turn".to_owned());
+        match prompt.notice {
+            Some(LAST_TURN_NOTICE) => lines.push("last turn".to_owned()),
+            Some(LAST_ANSWER_NOTICE) => lines.push("last answer".to_owned()),
+            Some(text) => lines.push(format!("told {text}")),
+            None => {}
         }
+        let last = matches!(prompt.notice, Some(LAST_TURN_NOTICE | LAST_ANSWER_NOTICE));
+        assert_eq!(last, prompt.tool_use == ToolUse::Forbidden);
         self.played.lines.extend(lines);
     }
 
@@ -171,6 +175,8 @@ impl<'a> Stage<'a> {
             TaskEvent::Accepted { .. }
             | TaskEvent::Released { .. }
             | TaskEvent::TurnStarted { .. }
+            | TaskEvent::TurnDeclined { .. }
+            | TaskEvent::BudgetNearing { .. }
             | TaskEvent::ToolStarted { .. } => {}
             TaskEvent::Replied { .. } | TaskEvent::ModelFailed { .. } => {
                 self.played.lines.push(format!("> {}", self.answers));

@@ -86,7 +86,7 @@ fn event() -> BoxedStrategy<TaskEvent> {
     let outputs = select(vec![ToolOutput::ok("o"), ToolOutput::failed("f"), ToolOutput::denied("d")]);
     prop_oneof![
         1 => inputs.prop_map(|inputs| TaskEvent::Released { inputs }),
-        4 => (turn(), tokens()).prop_map(|(turn, reserved)| TaskEvent::TurnStarted { turn, reserved }),
+        4 => (turn(), tokens()).prop_map(|(turn, reserved)| TaskEvent::TurnStarted { turn, reserved, closing: None }),
         4 => (turn(), reply()).prop_map(|(turn, reply)| TaskEvent::Replied { turn, reply }),
         2 => (turn(), failure(), any::<Option<u64>>())
             .prop_map(|(turn, failure, retry_in_ms)| TaskEvent::ModelFailed { turn, failure, retry_in_ms }),

@@ -93,7 +93,10 @@ impl World {
     pub(crate) fn called_by_task(&mut self, tools: &[&str], depth_left: u32) {
         let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
         let identity = Identity::Subagent { agent: agent_name("worker"), task_id: TaskId::new(900) };
-        self.caller = Caller { identity, parent: Some(ParentTask { uid: uid(900), depth: 1, depth_left, tools }) };
+        self.caller = Caller {
+            identity,
+            parent: Some(ParentTask { uid: uid(900), depth: 1, depth_left, tools, purses: Vec::new() }),
+        };
     }
 
     pub(crate) fn premises(&self) -> Premises<'_> {

@@ -7,7 +7,8 @@ use locum_core::agent::{AgentSpec, Roster};
 use locum_core::ids::{InvalidName, SessionId, SessionKey};
 use locum_core::limits::Limits;
 use locum_core::liveness::Patience;
-use locum_core::routing::{ModelEntry, RoutingRules};
+use locum_core::routing::{Catalogue, ModelEntry, RoutingRules};
+use locum_core::usage::Price;
 use locum_models::{Access, Model, Registry};
 
 use super::storm::StatusCalls;
@@ -68,6 +69,7 @@ pub struct DeskBuilder {
     roster: Roster,
     access: Access,
     models: Vec<(String, Arc<dyn Model>)>,
+    prices: Vec<(String, Price)>,
     model: Option<(String, String)>,
     known_models: Option<Vec<ModelEntry>>,
     fallback: Vec<String>,
@@ -95,6 +97,7 @@ impl Default for DeskBuilder {
             roster: Roster::default(),
             access: Access::default(),
             models: Vec::new(),
+            prices: Vec::new(),
             model: None,
             known_models: None,
             fallback: Vec::new(),
@@ -184,6 +187,14 @@ impl DeskBuilder {
     pub fn model(mut self, name: &str, model: Arc<dyn Model>) -> Self {
         self.models.push((name.to_owned(), model));
         self.model.get_or_insert_with(|| (name.to_owned(), "registered by the application".to_owned()));
+        self
+    }
+
+    /// What a model costs, by the name of [`DeskBuilder::model`] or any other. Budgets in money hold where prices are
+    /// known.
+    #[must_use]
+    pub fn price(mut self, model: &str, price: Price) -> Self {
+        self.prices.push((model.to_owned(), price));
         self
     }
 
@@ -357,6 +368,7 @@ impl DeskBuilder {
             models.know(known);
         }
         let catalogue = models::catalogue(&models, self.model, &self.fallback, self.routing)?;
+        let catalogue = priced(catalogue, &self.prices)?;
         let roster = cleaned(&self.roster, &self.redactor)?;
         let engine = Engine {
             hands: Hands {
@@ -398,4 +410,18 @@ fn cleaned(roster: &Roster, redactor: &Redactor) -> Result<Roster, serde_json::E
         cleaned.insert(redactor.value(AgentSpec::clone(agent))?);
     }
     Ok(cleaned)
+}
+
+/// The models with the prices that the application knows.
+fn priced(mut catalogue: Catalogue, prices: &[(String, Price)]) -> Result<Catalogue, BuildError> {
+    for (name, price) in prices {
+        let unknown =
+            || BuildError::Model { name: name.clone(), why: catalogue.not_found(name).hint.unwrap_or_default() };
+        let model = catalogue.resolve(name).ok_or_else(unknown)?;
+        match catalogue.models.iter_mut().find(|entry| entry.name == model) {
+            Some(entry) => entry.price = Some(*price),
+            None => catalogue.models.push(ModelEntry { price: Some(*price), ..ModelEntry::named(model) }),
+        }
+    }
+    Ok(catalogue)
 }

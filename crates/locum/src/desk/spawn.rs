@@ -1,6 +1,7 @@
 //! Starting tasks: one transaction admits them, then somebody works on them.
 
 use locum_core::admission::{self, Admitted, Order};
+use locum_core::budget::PurseKey;
 use locum_core::ids::{TaskId, Uid};
 use locum_core::limits;
 use locum_core::protocol::request::CallerKind;
@@ -93,7 +94,7 @@ impl Desk {
         if orders.len() > limits::TASKS_PER_REQUEST_MAX {
             return Err(Refusal::invalid(format!("more than {} tasks in one request", limits::TASKS_PER_REQUEST_MAX)));
         }
-        let lookup = lookup_for(&orders);
+        let lookup = Lookup { purses: self.purses(face), ..lookup_for(&orders) };
         let (caller, session, face) = (self.caller.clone(), self.session.clone(), face.clone());
         let now = self.engine.hands.clock.now();
         let decision = move |engine: &crate::engine::Engine, view: &locum_core::session::SessionView| {
@@ -127,6 +128,18 @@ impl Desk {
             started.warnings.extend(warning.clone());
         }
         Ok(answers)
+    }
+
+    /// What may bound new tasks from above. A session's money is looked up only where one of its models may cost some.
+    fn purses(&self, face: &FaceDefaults) -> Vec<PurseKey> {
+        let rules = &self.engine.rules;
+        match (&self.caller.parent, face.caller) {
+            (Some(parent), _) => parent.purses.iter().map(|purse| purse.key.clone()).collect(),
+            (None, CallerKind::Model) if rules.limits.session_cost_usd.is_some() && rules.catalogue.knows_prices() => {
+                vec![PurseKey::Session]
+            }
+            (None, CallerKind::Model | CallerKind::Person) => Vec::new(),
+        }
     }
 
     /// Whether the task that asks was cancelled.

@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     List,
     /// True or false.
     Switch,
+    /// An amount of US dollars, or the word `unlimited`.
+    Money,
     /// A whole number in this range.
     Number {
         /// The least.
@@ -41,7 +43,7 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub(crate) const KEYS: [Key; 18] = [
+pub(crate) const KEYS: [Key; 20] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     Key { name: "models.fallback", variable: "LOCUM_MODELS_FALLBACK", kind: Kind::List },
     Key { name: "routing.enabled", variable: "LOCUM_ROUTING_ENABLED", kind: Kind::Switch },
@@ -55,6 +57,8 @@ pub(crate) const KEYS: [Key; 18] = [
     number("limits.max_spawns", "LOCUM_MAX_SPAWNS", 0, 1_000_000),
     number("limits.max_depth", "LOCUM_MAX_DEPTH", 1, 5),
     number("limits.max_turns", "LOCUM_MAX_TURNS", 1, 10_000),
+    Key { name: "limits.max_cost_usd", variable: "LOCUM_MAX_COST_USD", kind: Kind::Money },
+    Key { name: "limits.session_cost_usd", variable: "LOCUM_SESSION_COST_USD", kind: Kind::Money },
     Key { name: "subagents.enabled", variable: "LOCUM_SUBAGENTS_ENABLED", kind: Kind::Switch },
     number("watchdog.startup_timeout_ms", "LOCUM_SUBAGENT_STARTUP_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.inactivity_timeout_ms", "LOCUM_SUBAGENT_INACTIVITY_TIMEOUT_MS", 1, DAY_MS),

@@ -9,6 +9,7 @@ mod life;
 mod logs;
 mod parked;
 mod sessions;
+mod spending;
 
 /// Makes each case a test of each store.
 macro_rules! cases {
@@ -88,6 +89,14 @@ cases! {
         a_task_that_ended_cannot_be_claimed,
         owners_are_those_that_hold_something,
         ids_of_owners_use_all_bits;
+    spending:
+        two_tasks_cannot_take_the_same_money,
+        what_happened_is_taken_as_it_is,
+        what_must_be_left_is_kept,
+        a_declined_turn_holds_nothing,
+        what_ended_tasks_spent_stays_spent,
+        purses_of_sessions_are_apart,
+        tasks_of_models_are_counted_where_they_belong;
     inbox:
         commands_reach_the_holder_once,
         commands_wait_for_a_holder,

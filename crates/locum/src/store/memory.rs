@@ -2,6 +2,7 @@
 
 mod context;
 mod sessions;
+mod spending;
 mod tables;
 
 use std::sync::{Mutex, PoisonError};
@@ -114,10 +115,11 @@ impl Logs for MemoryStore {
                 return Err(Error::Conflict);
             }
             let session = entry.row.session.clone();
+            let nearing = tables.spend(&session, &lease.uid, &records, standing.draw.as_ref())?;
             let ended = standing.status.is_final();
             tables.write(&lease.uid, records, standing)?;
             let moved = if ended { settling::settle(&mut tables.shelf(&session), at)? } else { Vec::new() };
-            Ok((Appended { moved }, Notice::when(ended)))
+            Ok((Appended { moved, nearing }, Notice::when(ended)))
         })
     }
 

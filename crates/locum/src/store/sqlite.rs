@@ -11,6 +11,7 @@ mod reader;
 mod rows;
 mod schema;
 mod sessions;
+mod spending;
 mod writer;
 
 #[cfg(test)]

@@ -24,6 +24,9 @@ pub(crate) struct Asked {
     pub(crate) at: Instant,
     pub(crate) tools: Vec<String>,
     pub(crate) messages: Vec<Message>,
+    pub(crate) notice: Option<String>,
+    /// The most tokens of an answer.
+    pub(crate) most: Option<u64>,
 }
 
 impl Asked {
@@ -84,6 +87,8 @@ impl Model for Witness {
             at: Instant::now(),
             tools: prompt.tools.iter().map(|tool| tool.name.clone()).collect(),
             messages: prompt.messages.to_vec(),
+            notice: prompt.notice.map(str::to_owned),
+            most: prompt.max_output_tokens,
         });
         Box::pin(async move {
             let here = UnderWay::enter(&self.under_way);

@@ -16,6 +16,7 @@ mod governing;
 mod handing_over;
 mod store_faults;
 
+mod budgets;
 mod callers;
 mod depth;
 mod modes;

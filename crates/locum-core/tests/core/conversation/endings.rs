@@ -106,14 +106,76 @@ user Go
 used 2 turns, 1 tool calls, 0 denials
 "#
     a_spent_input_budget_ends_the_task: r#"
-agent tools=read max_input=150
+agent tools=read max_input=230
+task Go
+user Go
+> calls read {} | says So far @90/5
+~ read
+< read: contents that are far too long to be sent together with everything else, because there are so many of them that one has to go on reading for a long time until the end of all this, which is here, and not one word earlier than this one, or so it seems
+= failed(budget): Budget exceeded: input tokens would pass 230 | So far
+used 1 turns, 1 tool calls, 0 denials
+"#
+    an_input_budget_that_ends_leaves_room_for_one_answer: r#"
+agent tools=read max_input=250
 task Go
 user Go
 > calls read {} | says So far @90/5
 ~ read
 < read: contents
-= failed(budget): Budget exceeded: input tokens would pass 150 | So far
-used 1 turns, 1 tool calls, 0 denials
+last answer
+> says done @95/5
+= completed: done
+used 2 turns, 1 tool calls, 0 denials
+"#
+    tool_calls_in_the_last_answer_are_not_run: r#"
+agent tools=read max_input=250
+task Go
+user Go
+> calls read {} | says So far @90/5
+~ read
+< read: contents
+last answer
+> calls read {} | says More @95/5
+= failed(budget): Budget exceeded: input tokens would pass 250 | More
+used 2 turns, 1 tool calls, 0 denials
+"#
+    a_last_answer_that_is_cut_is_none: r#"
+agent tools=read max_output=1000
+task Go
+user Go
+> calls read {} | says So far @10/750
+~ read
+< read: contents
+last answer
+> cuts Mo @10/200
+= failed(budget): Budget exceeded: output tokens would pass 1000 | Mo
+used 2 turns, 1 tool calls, 0 denials
+"#
+    a_model_is_told_once_that_its_budget_nears_its_end: r#"
+agent tools=read max_output=100000
+task Go
+user Go
+> calls read {} @10/79999
+~ read
+< read: contents
+> calls read {} @10/1
+~ read
+< read: contents
+told Four fifths of your budget (100000 output tokens) are used up: finish soon, and spend the rest on the answer.
+> calls read {} @10/1
+~ read
+< read: contents
+> says done @10/1
+= completed: done
+used 4 turns, 3 tool calls, 0 denials
+"#
+    an_agent_without_tools_needs_no_room_for_another_answer: r#"
+agent max_input=90
+task Go
+user Go
+> says done @86/5
+= completed: done
+used 1 turns, 0 tool calls, 0 denials
 "#
     a_spent_output_budget_ends_the_task: r#"
 agent tools=read max_output=100
@@ -129,9 +191,10 @@ used 1 turns, 1 tool calls, 0 denials
 agent tools=read max_input=18446744073709551615 max_output=18446744073709551615
 task Go
 user Go
-> calls read {} @18446744073709551615/18446744073709551614
+> calls read {} @10/18446744073709551614
 ~ read
 < read: contents
+last answer
 > says done @18446744073709551615/18446744073709551615
 = completed: done
 used 2 turns, 1 tool calls, 0 denials

@@ -121,7 +121,7 @@ pub(crate) async fn spawn(store: &dyn Store, name: &str, orders: Vec<Order>) -> 
 /// Admits tasks that another task delegates.
 pub(crate) async fn spawn_below(store: &dyn Store, name: &str, parent: &str, orders: Vec<Order>) -> Decided {
     let session = session(name);
-    let parent = ParentTask { uid: uid(parent), depth: 1, depth_left: 2, tools: Vec::new() };
+    let parent = ParentTask { uid: uid(parent), depth: 1, depth_left: 2, tools: Vec::new(), purses: Vec::new() };
     let caller = Caller { identity: Identity::Orchestrator, parent: Some(parent) };
     store.decide(&session, Lookup::default(), None, admission(&session, orders, caller)).await.unwrap()
 }
@@ -174,7 +174,7 @@ pub(crate) async fn end(store: &dyn Store, name: &str, outcome: Outcome) -> Vec<
 }
 
 pub(crate) fn turn() -> TaskEvent {
-    TaskEvent::TurnStarted { turn: 1, reserved: TokenCount { input: 10, ..TokenCount::default() } }
+    TaskEvent::TurnStarted { turn: 1, reserved: TokenCount { input: 10, ..TokenCount::default() }, closing: None }
 }
 
 pub(crate) fn reply(text: String) -> TaskEvent {

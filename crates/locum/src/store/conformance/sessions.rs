@@ -66,7 +66,8 @@ pub(super) async fn a_view_counts_what_runs_and_what_was_ever_accepted(store: &d
     complete(store, "a", "done").await;
     let lookup = Lookup { tasks: vec![id(1), id(3), id(9)], ..Lookup::default() };
     let seen = view(store, "main", lookup).await;
-    assert_eq!((seen.next_task, seen.running, seen.spawned), (5, 2, 4));
+    assert_eq!((seen.next_task, seen.running, seen.unfinished), (5, 2, 3));
+    assert_eq!(store.sessions("/project").await.unwrap()[0].tasks, 4);
     let known: Vec<String> =
         seen.tasks.iter().map(|(id, task)| format!("{id} {} {}", task.uid, task.status.as_str())).collect();
     assert_eq!(known, ["t_01 a completed", "t_03 c queued"]);

@@ -1,5 +1,6 @@
 //! What a decision sees of a session in memory, and how its changes are made: all of them, or none.
 
+use locum_core::budget::{self, Drawn};
 use locum_core::ids::{SessionKey, TaskId};
 use locum_core::session::{Acceptance, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView};
 use locum_core::task::{Record, Task, TaskEvent};
@@ -25,7 +26,8 @@ impl Tables {
             next_task: session.next_task,
             running: count(running),
             unfinished: count(running + parked),
-            spawned: session.spawned,
+            spawned: session.delegated,
+            purses: lookup.purses.iter().filter_map(|key| Some((key.clone(), *session.purses.get(key)?))).collect(),
             defined: if lookup.agents { session.agents.values().cloned().collect() } else { Vec::new() },
             tasks: lookup.tasks.iter().filter_map(known).collect(),
             idempotent: lookup.idempotency_keys.iter().filter_map(idempotent).collect(),
@@ -120,10 +122,13 @@ impl Tables {
     fn accept(&mut self, acceptance: Acceptance, holder: Option<OwnerId>) -> Result<(), Error> {
         let Acceptance { plan, parked, idempotency } = acceptance;
         let (uid, task_id, key) = (plan.uid.clone(), plan.task_id, plan.session.clone());
+        let counted_in = budget::counted_in(&plan);
         let record =
             Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan: Box::new(plan), parked } };
-        let summary = Task::accepted(record.clone())?.summary();
+        let mut summary = Task::accepted(record.clone())?.summary();
+        summary.standing.draw = None;
         let session = self.session(&key);
+        session.count_spawn(counted_in);
         session.next_task = task_id.number() + 1;
         session.spawned += 1;
         session.tasks.insert(task_id, uid.clone());
@@ -133,7 +138,13 @@ impl Tables {
         }
         let row = TaskRow { session: key, summary, collected: false, owner: holder };
         self.accepted += 1;
-        let entry = TaskEntry { age: self.accepted, row, epoch: u64::from(holder.is_some()), records: vec![record] };
+        let entry = TaskEntry {
+            age: self.accepted,
+            row,
+            epoch: u64::from(holder.is_some()),
+            drawn: Drawn::default(),
+            records: vec![record],
+        };
         self.tasks.insert(uid, entry);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use locum_core::agent::AgentSpec;
+use locum_core::budget::{Drawn, PurseKey, PurseState};
 use locum_core::ids::{AgentName, SessionId, SessionKey, TaskId, Uid};
 use locum_core::protocol::response::Entry;
 use locum_core::session::Snapshot;
@@ -30,6 +31,9 @@ pub(super) struct SessionTable {
     pub(super) archived: bool,
     pub(super) next_task: u32,
     pub(super) spawned: u32,
+    /// Of those, the ones that models started outside of a person's command.
+    pub(super) delegated: u32,
+    pub(super) purses: BTreeMap<PurseKey, PurseState>,
     pub(super) agents: BTreeMap<AgentName, AgentSpec>,
     pub(super) tasks: BTreeMap<TaskId, Uid>,
     pub(super) unfinished: Unfinished,
@@ -69,6 +73,8 @@ impl Default for SessionTable {
             archived: false,
             next_task: 1,
             spawned: 0,
+            delegated: 0,
+            purses: BTreeMap::new(),
             agents: BTreeMap::new(),
             tasks: BTreeMap::new(),
             unfinished: Unfinished::default(),
@@ -108,6 +114,8 @@ pub(super) struct TaskEntry {
     pub(super) age: usize,
     pub(super) row: TaskRow,
     pub(super) epoch: u64,
+    /// What it holds of its purses.
+    pub(super) drawn: Drawn,
     pub(super) records: Vec<Record>,
 }
 
@@ -156,7 +164,7 @@ impl Tables {
         if let Some(session) = self.sessions.get_mut(&entry.row.session) {
             session.unfinished.note(entry.row.summary.task_id, standing.status);
         }
-        entry.row.summary.standing = standing;
+        entry.row.summary.standing = Standing { draw: None, ..standing };
         Ok(())
     }
 

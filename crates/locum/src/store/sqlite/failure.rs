@@ -23,7 +23,7 @@ impl Failure {
     pub(super) fn behind(error: &Error) -> Option<&Self> {
         match error {
             Error::Failed(source) => source.downcast_ref(),
-            Error::Conflict | Error::NotFound | Error::Corrupt(_) => None,
+            Error::Conflict | Error::NotFound | Error::Overdrawn(_) | Error::Corrupt(_) => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Logs in the database: compare-and-append, reading, and settling what an append has ended.
 
+use locum_core::budget::{self, Draw, Scarce};
 use locum_core::ids::{Seq, TaskId, Timestamp, Uid};
 use locum_core::task::Record;
 use locum_core::task::outcome::{Outcome, Status};
@@ -7,6 +8,7 @@ use locum_core::task::summary::{Standing, TaskSummary};
 use rusqlite::{Connection, named_params};
 
 use super::rows::{EventRow, StandingRow, all, execute, first, select_tasks, task_row, undone_on_failure};
+use super::spending;
 use crate::store::settling::{self, Shelf, outcome_of};
 use crate::store::{Appended, Error, Lease};
 
@@ -20,6 +22,8 @@ pub(super) struct Append {
     at: Timestamp,
     events: EventRow,
     standing: StandingRow,
+    /// What it draws from purses, and whether that must be covered.
+    draw: Option<(Draw, bool)>,
 }
 
 /// A task in the database, as an append must find it.
@@ -38,8 +42,10 @@ impl Append {
         settling::check_records(records, &standing)?;
         let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(None) };
         let events = EventRow::encode(first, &records[1..])?;
+        let draw = standing.draw.clone().map(|draw| (draw, budget::asks(records)));
         let standing = StandingRow::encode(standing)?;
-        Ok(Some(Self { lease: lease.clone(), numbers: (first.seq, last.seq), at: last.at, events, standing }))
+        let numbers = (first.seq, last.seq);
+        Ok(Some(Self { lease: lease.clone(), numbers, at: last.at, events, standing, draw }))
     }
 
     /// Whether the task ends with it.
@@ -51,20 +57,37 @@ impl Append {
     /// something was written, leaves nothing behind.
     pub(super) fn write(&self, connection: &Connection) -> Result<Appended, Error> {
         let place = self.place(connection)?;
+        if self.draw.is_some() {
+            return undone_on_failure(connection, || {
+                let nearing = self.spend(connection, &place)?;
+                let appended = self.write_at(connection, &place)?;
+                Ok(Appended { nearing, ..appended })
+            });
+        }
+        self.write_at(connection, &place)
+    }
+
+    /// Draws on the task's purses, or refuses.
+    fn spend(&self, connection: &Connection, place: &Place) -> Result<Option<Scarce>, Error> {
+        let Some((draw, asks)) = &self.draw else { return Ok(None) };
+        spending::spend(connection, (place.session, place.task), draw, *asks)
+    }
+
+    fn write_at(&self, connection: &Connection, place: &Place) -> Result<Appended, Error> {
         if !self.ends() {
-            self.advance(connection, &place)?;
+            self.advance(connection, place)?;
             return Ok(Appended::default());
         }
         let shelf = SessionShelf { connection, session: place.session };
         if !shelf.is_anything_parked()? {
-            self.end(connection, &place)?;
+            self.end(connection, place)?;
             return Ok(Appended::default());
         }
         // What it releases is written after it.
         undone_on_failure(connection, || {
-            self.end(connection, &place)?;
+            self.end(connection, place)?;
             let moved = settling::settle(&mut SessionShelf { connection, session: place.session }, self.at)?;
-            Ok(Appended { moved })
+            Ok(Appended { moved, nearing: None })
         })
     }
 

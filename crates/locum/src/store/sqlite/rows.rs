@@ -36,6 +36,7 @@ pub(super) fn task_row(row: &Row<'_>) -> Result<TaskRow, Unreadable> {
         error: row.get("error")?,
         reason: reason.map(|word| Reason::parse(&word).ok_or_else(|| corrupt("reason", &word))).transpose()?,
         completed_at: row.get::<_, Option<i64>>("completed_at")?.map(Timestamp::from_millis),
+        draw: None,
     };
     let summary = TaskSummary {
         uid: name(row, "uid")?,

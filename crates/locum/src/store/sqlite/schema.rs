@@ -13,8 +13,12 @@ use rusqlite_migration::{M, MigrationDefinitionError, Migrations};
 use super::failure::Failure;
 use crate::store::Error;
 
-const STEPS: &[M<'static>] =
-    &[M::up(include_str!("schema.sql")), M::up(include_str!("schema_2.sql")), M::up(include_str!("schema_3.sql"))];
+const STEPS: &[M<'static>] = &[
+    M::up(include_str!("schema.sql")),
+    M::up(include_str!("schema_2.sql")),
+    M::up(include_str!("schema_3.sql")),
+    M::up(include_str!("schema_4.sql")),
+];
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(STEPS);
 
 /// How long a write waits for the writes of other processes, each of which takes milliseconds.

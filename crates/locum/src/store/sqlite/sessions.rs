@@ -1,6 +1,7 @@
 //! Sessions in the database: what a decision sees, and how its changes are made.
 
 use locum_core::agent::AgentSpec;
+use locum_core::budget::{self, PurseKey};
 use locum_core::ids::{SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::protocol::Refusal;
 use locum_core::session::{Acceptance, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView};
@@ -13,6 +14,7 @@ use super::rows::{
     EventRow, StandingRow, all, decode, encode, execute, first, known_task, name, select_tasks, task_row,
     undone_on_failure,
 };
+use super::spending;
 use crate::store::{Decided, Decision, Error, OwnerId, SessionRow, TaskQuery, TaskRow};
 
 /// A session, as it is kept.
@@ -22,7 +24,8 @@ struct KeptSession {
     next_task: u32,
     running: u32,
     unfinished: u32,
-    spawned: u32,
+    /// Tasks that models started outside of a person's command.
+    delegated: u32,
 }
 
 /// Lets a decision judge a session and writes what it changes.
@@ -57,7 +60,7 @@ fn write(
 ) -> Result<Decided, Error> {
     let next_task = session.map_or(1, |session| session.next_task);
     let session = session.map_or_else(|| insert_session(connection, key), |session| Ok(session.id))?;
-    let mut changing = Changing { connection, key, session, holder, next_task, accepted: Vec::new() };
+    let mut changing = Changing { connection, key, session, holder, next_task, delegated: 0, accepted: Vec::new() };
     let mut at = None;
     for change in changes {
         if let SessionChange::Accept(acceptance) = &change {
@@ -69,7 +72,7 @@ fn write(
 }
 
 fn find_session(connection: &Connection, key: &SessionKey) -> Result<Option<KeptSession>, Error> {
-    let query = "SELECT id, archived, next_task, running, unfinished, spawned FROM sessions \
+    let query = "SELECT id, archived, next_task, running, unfinished, delegated FROM sessions \
                  WHERE project = ?1 AND name = ?2";
     first(connection, query, (&key.project, key.id.as_str()), |row| {
         Ok(KeptSession {
@@ -78,7 +81,7 @@ fn find_session(connection: &Connection, key: &SessionKey) -> Result<Option<Kept
             next_task: row.get("next_task")?,
             running: row.get("running")?,
             unfinished: row.get("unfinished")?,
-            spawned: row.get("spawned")?,
+            delegated: row.get("delegated")?,
         })
     })
 }
@@ -97,7 +100,8 @@ fn view(connection: &Connection, session: Option<&KeptSession>, lookup: &Lookup)
         next_task: session.next_task,
         running: session.running,
         unfinished: session.unfinished,
-        spawned: session.spawned,
+        spawned: session.delegated,
+        purses: spending::purses(connection, session.id, &lookup.purses)?,
         context: context::view(connection, session.id, &lookup.context)?,
         ..SessionView::default()
     };
@@ -140,6 +144,7 @@ struct Changing<'a> {
     session: i64,
     holder: Option<OwnerId>,
     next_task: u32,
+    delegated: u32,
     accepted: Vec<TaskRow>,
 }
 
@@ -183,10 +188,16 @@ impl Changing<'_> {
             return Err(Error::Corrupt(format!("{task_id} was accepted under an id that is taken")));
         }
         self.next_task = task_id.number() + 1;
+        match budget::counted_in(&plan) {
+            None => {}
+            Some(PurseKey::Session) => self.delegated += 1,
+            Some(key) => spending::count_spawn(self.connection, self.session, &key)?,
+        }
         let record =
             Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan: Box::new(plan), parked } };
         let event = EventRow::encode(&record, &[])?;
-        let summary = Task::accepted(record)?.summary();
+        let mut summary = Task::accepted(record)?.summary();
+        summary.standing.draw = None;
         let row = TaskRow { session: self.key.clone(), summary, collected: false, owner: self.holder };
         let task = self.insert_task(&row)?;
         insert_events(self.connection, task, &event)?;
@@ -230,9 +241,10 @@ impl Changing<'_> {
     /// Counts what was accepted, settles it, and says how it stands then.
     fn finish(mut self, at: Option<Timestamp>) -> Result<Decided, Error> {
         let Some(at) = at else { return Ok(Decided::default()) };
-        let statement = "UPDATE sessions SET next_task = ?2, spawned = spawned + ?3 WHERE id = ?1";
+        let statement = "UPDATE sessions SET next_task = ?2, spawned = spawned + ?3, delegated = delegated + ?4 \
+                         WHERE id = ?1";
         let spawned = i64::try_from(self.accepted.len()).unwrap_or(i64::MAX);
-        execute(self.connection, statement, (self.session, self.next_task, spawned))?;
+        execute(self.connection, statement, (self.session, self.next_task, spawned, self.delegated))?;
         let moved = settle(self.connection, self.session, at)?;
         for row in self.accepted.iter_mut().filter(|row| moved.contains(&row.summary.uid)) {
             let query = select_tasks!("WHERE uid = ?1");

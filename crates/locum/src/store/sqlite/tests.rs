@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use locum_core::admission::Order;
+use locum_core::budget::PurseKey;
 use locum_core::session::{ContextLookup, Lookup, SessionChange};
 use locum_core::task::outcome::Status;
 use tempfile::TempDir;
@@ -88,6 +89,7 @@ async fn everything_survives_reopening() {
         agents: true,
         tasks: vec![id(1), id(2)],
         idempotency_keys: vec!["key".to_owned()],
+        purses: vec![PurseKey::Session],
         context: ContextLookup::Key("k".to_owned()),
     };
     let all = TaskQuery::Uids(vec![uid("a"), uid("b"), uid("c")]);
