@@ -39,6 +39,9 @@ pub(crate) struct Global {
     /// Add what the models answer to a file, without known secrets; --model replay:FILE says it again
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// What commands of agents are shut into: full, landlock or none
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) sandbox: Option<String>,
     /// Write tasks, inputs and results to the operation log
     #[arg(long, global = true)]
     pub(crate) log_payloads: bool,

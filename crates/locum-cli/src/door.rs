@@ -40,6 +40,9 @@ pub(crate) fn setup(global: &Global, orchestrator: Orchestrator, executor: Execu
     if let (Some(model), Orchestrator::Model) = (&global.model, orchestrator) {
         setup.flags.push(("--model", "model", model.clone()));
     }
+    if let Some(level) = &global.sandbox {
+        setup.flags.push(("--sandbox", "sandbox.level", level.clone()));
+    }
     if global.log_payloads {
         setup.flags.push(("--log-payloads", "log.payloads", "true".to_owned()));
     }

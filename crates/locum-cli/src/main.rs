@@ -16,9 +16,9 @@ use args::Cli;
 use output::Output;
 
 fn main() -> ExitCode {
-    // A worker is this program started again: it must not parse, print or open anything else first.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == locum::launch::WORKER_ARGUMENT) {
-        return match locum::launch::run_worker() {
+    // Workers and launchers are this program started again: they must not parse, print or open anything else first.
+    if let Some(done) = locum::launch::intercept() {
+        return match done {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 Output::default().complain(&error.to_string(), None);

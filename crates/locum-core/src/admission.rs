@@ -35,10 +35,21 @@ pub struct Premises<'a> {
     pub limits: &'a Limits,
     /// The project's root directory.
     pub root: &'a str,
+    /// The commands that tools run.
+    pub commands: Commands<'a>,
     /// Who asks.
     pub caller: &'a Caller,
     /// The time.
     pub now: Timestamp,
+}
+
+/// Which tools run commands, and what those are shut into.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Commands<'a> {
+    /// The names of the tools.
+    pub tools: &'a [String],
+    /// The sandbox; none where commands are refused.
+    pub sandbox: Option<&'a str>,
 }
 
 /// Who asks, and how far it may delegate.

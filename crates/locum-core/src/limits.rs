@@ -61,6 +61,31 @@ pub const TOOL_OUTPUT_BYTES_MAX: usize = 50_000;
 /// reading, but not everything.
 pub const TOOL_RESULT_BYTES_MAX: usize = 256 * 1024;
 
+/// Bytes of one command: the system takes no longer argument than 128 KiB.
+pub const COMMAND_BYTES_MAX: usize = 120 * 1024;
+/// Seconds that a command may take when the call does not say.
+pub const COMMAND_SECONDS_DEFAULT: u64 = 120;
+/// The longest that a call may say: shorter than the watchdog's patience with a tool. What takes longer is a job.
+pub const COMMAND_SECONDS_MAX: u64 = 540;
+/// How long a command may take to end when it is asked to, before it is killed.
+pub const COMMAND_GRACE_MS: u64 = 5_000;
+/// Bytes from the beginning of an output that are shown: what was done, and the first error.
+pub const COMMAND_HEAD_BYTES: usize = 16 * 1024;
+/// Bytes from the end of an output that are shown: how it came out.
+pub const COMMAND_TAIL_BYTES: usize = 24 * 1024;
+/// Bytes of one command's output that are kept in a file when they are too many to be shown.
+pub const COMMAND_OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Seconds of processor time for one process: no build needs more, and a loop without end stops.
+pub const COMMAND_CPU_SECONDS_MAX: u64 = 3_600;
+/// Bytes of memory that one process may write to.
+pub const COMMAND_MEMORY_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
+/// Bytes of one file that a command writes: larger than what builds make, smaller than a disk.
+pub const COMMAND_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// Processes of one command, threads counted: a build on a large machine needs hundreds.
+pub const COMMAND_PROCESSES_MAX: u64 = 1024;
+/// Jobs that a task may have in the background at once: servers and watchers, not a scheduler.
+pub const JOBS_PER_TASK_MAX: usize = 8;
+
 /// Tool calls that one reply may make; more are answered with an error instead of being run.
 pub const TOOL_CALLS_PER_REPLY_MAX: usize = 64;
 

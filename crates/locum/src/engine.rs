@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use locum_core::admission::{Caller, Premises};
+use locum_core::admission::{Caller, Commands, Premises};
 use locum_core::agent::Roster;
 use locum_core::ids::{SessionKey, Timestamp, Uid};
 use locum_core::limits::Limits;
@@ -19,6 +19,7 @@ use crate::hands::Hands;
 use crate::launch::Launcher;
 use crate::operation_log::Operation;
 use crate::process;
+use crate::sandbox::Level;
 use crate::store::{DecideError, Decided, Decision, Error, OwnerId, TaskQuery, TaskRow};
 use crate::worker::Worker;
 
@@ -84,6 +85,10 @@ impl Engine {
             catalogue: &self.rules.catalogue,
             limits: &self.rules.limits,
             root: &self.rules.root,
+            commands: Commands {
+                tools: self.hands.tools.running_commands(),
+                sandbox: self.hands.jobs.level().map(Level::as_str),
+            },
             caller,
             now,
         }

@@ -9,6 +9,7 @@ use locum_core::transcript::ToolSpec;
 use locum_models::Registry;
 
 use crate::clock::Clock;
+use crate::jobs::Jobs;
 use crate::operation_log::OperationLog;
 use crate::pool::Pool;
 use crate::progress::Hub;
@@ -25,6 +26,7 @@ pub(crate) struct Hands {
     pub(crate) tools: Toolbox,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) jobs: Arc<Jobs>,
     pub(crate) hub: Hub,
     pub(crate) redactor: Redactor,
     pub(crate) log: OperationLog,
@@ -38,6 +40,7 @@ pub(crate) struct Hands {
 pub(crate) struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
     granted: Vec<GrantedTool>,
+    running_commands: Vec<String>,
     /// What the last task's model was told: a crowd of tasks of one agent shares it. Nothing awaits under this lock.
     told: Mutex<Option<Told>>,
 }
@@ -61,12 +64,19 @@ impl Toolbox {
             }
             toolbox.tools.insert(tool.spec().name.clone(), tool);
         }
+        let running = toolbox.tools.iter().filter(|(_, tool)| tool.runs_commands());
+        toolbox.running_commands = running.map(|(name, _)| name.clone()).collect();
         toolbox
     }
 
     /// Every tool, as admission grants it.
     pub(crate) fn granted(&self) -> &[GrantedTool] {
         &self.granted
+    }
+
+    /// The names of those that run commands.
+    pub(crate) fn running_commands(&self) -> &[String] {
+        &self.running_commands
     }
 
     /// The tool of this name.

@@ -3,15 +3,15 @@
 //! The program is locum's own binary, started again with [`WORKER_ARGUMENT`]. What it must know, keys included,
 //! reaches it once, through its standard input: never through arguments or the environment, where others can read it.
 //!
-//! A program of your own that wants this opens its desk with [`setup`](crate::setup), which brings a [`Launcher`]
-//! along, and begins its `main` like this:
+//! The same program is also the *launcher* of the commands that agents run: started with another argument, it shuts
+//! itself in and becomes the command; see [`sandbox`](crate::sandbox).
+//!
+//! A program of your own that wants either begins its `main` like this:
 //!
 //! ```no_run
-//! use locum::launch::{WORKER_ARGUMENT, run_worker};
-//!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     if std::env::args().nth(1).as_deref() == Some(WORKER_ARGUMENT) {
-//!         return Ok(run_worker()?);
+//!     if let Some(done) = locum::launch::intercept() {
+//!         return Ok(done?);
 //!     }
 //!     // What the program is for.
 //!     Ok(())
@@ -24,17 +24,22 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use locum_core::ids::Uid;
 use serde::{Deserialize, Serialize};
 
 use crate::process::{self, Life};
+use crate::sandbox;
 use crate::settings::Places;
 use crate::settings::environment::{Environment, this_program};
 use crate::setup::{Setup, SetupError};
 
 /// The argument with which a worker is started.
 pub const WORKER_ARGUMENT: &str = "__worker";
+
+/// Whether this program hands its first argument to [`intercept`].
+static INTERCEPTS: AtomicBool = AtomicBool::new(false);
 
 /// The longest order that a worker reads.
 const ORDER_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -80,8 +85,8 @@ pub enum LaunchError {
 }
 
 impl Launcher {
-    /// A launcher that starts this very program again. An embedding program must hand [`WORKER_ARGUMENT`] to
-    /// [`run_worker`] before anything else in its `main`; see the [module](self).
+    /// A launcher that starts this very program again. An embedding program must call [`intercept`] before anything
+    /// else in its `main`; see the [module](self).
     ///
     /// # Errors
     ///
@@ -117,6 +122,25 @@ impl Launcher {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
         file.map_or_else(|_| Stdio::null(), Stdio::from)
     }
+}
+
+/// Does what this program was started again for, if it was: it must be the first thing in `main`, before any thread is
+/// started. A launcher ends here. After a worker's work this returns how it went, and `main` should return too.
+/// Otherwise it returns none, and commands and detached workers can be started from this program.
+pub fn intercept() -> Option<Result<(), WorkerError>> {
+    let argument = std::env::args_os().nth(1);
+    if argument.as_deref() == Some(std::ffi::OsStr::new(sandbox::launcher::ARGUMENT)) {
+        sandbox::launcher::run();
+        std::process::exit(0);
+    }
+    INTERCEPTS.store(true, Ordering::Relaxed);
+    (argument.as_deref() == Some(std::ffi::OsStr::new(WORKER_ARGUMENT))).then(run_worker)
+}
+
+/// This program, if it is a launcher when it is started as one.
+pub(crate) fn intercepting_program() -> Option<PathBuf> {
+    // Nothing else is published with this flag.
+    INTERCEPTS.load(Ordering::Relaxed).then(|| this_program().ok()).flatten()
 }
 
 /// Why a worker did not do its work.

@@ -22,6 +22,7 @@ pub mod tools;
 pub mod store;
 
 pub mod launch;
+pub mod sandbox;
 pub mod settings;
 pub mod setup;
 
@@ -33,6 +34,7 @@ pub mod redact;
 mod driver;
 mod engine;
 mod hands;
+mod jobs;
 mod journal;
 mod pool;
 mod process;

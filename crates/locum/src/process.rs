@@ -118,6 +118,22 @@ pub(crate) fn start_detached(program: &Path, argument: &str, stderr: Stdio) -> s
         .spawn()
 }
 
+/// Starts a launcher, in a group of its own so that a key that interrupts this process does not interrupt it. It ends
+/// what it runs when its standard input does; hence it is not killed when it is dropped. It knows nothing but what it
+/// is told through its standard input.
+pub(crate) fn start_launcher(program: &Path, argument: &str, output: Stdio) -> std::io::Result<tokio::process::Child> {
+    tokio::process::Command::new(program)
+        .arg(argument)
+        .env_clear()
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(output)
+        .kill_on_drop(false)
+        .spawn()
+}
+
 /// Leaves the session of the terminal that started this process, so that closing it does not end this one.
 pub(crate) fn leave_terminal() {
     // A process that leads its group already cannot leave; it has no terminal to leave either.

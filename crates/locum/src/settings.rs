@@ -20,6 +20,7 @@ use locum_core::routing::RoutingRules;
 use locum_models::http::Proxy;
 use toml::{Table, Value};
 
+use crate::sandbox::Level;
 use environment::Environment;
 pub use places::{Places, project_root};
 use table::{KEYS, Key, Kind};
@@ -270,6 +271,12 @@ impl Settings {
     pub(crate) fn ca_file(&self) -> Option<&str> {
         self.text("network.ca_file").map(|(path, _)| path)
     }
+
+    /// What commands are shut into.
+    pub fn sandbox_level(&self) -> Level {
+        // The table knows no other words; what is not known is shut in.
+        self.text("sandbox.level").and_then(|(word, _)| word.parse().ok()).unwrap_or(Level::Full)
+    }
 }
 
 fn look_up<'a>(table: &'a Table, name: &str) -> Option<&'a Value> {
@@ -396,7 +403,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
-        let cases: [Case; 14] = [
+        let cases: [Case; 15] = [
             (
                 "[routing]\ncost_preference = \"cheap\"",
                 &[],
@@ -409,6 +416,7 @@ mod tests {
                 &[("LOCUM_ROUTING_PRIMARY_TYPE", "Code")],
                 "$LOCUM_ROUTING_PRIMARY_TYPE: `routing.primary_type` must be one of code, vision, text",
             ),
+            ("[sandbox]\nlevel = \"off\"", &[], "c.toml:2: `sandbox.level` must be one of full, landlock, none"),
             (
                 "\n[limits]\nmax_runing = 1",
                 &[],

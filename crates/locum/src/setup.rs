@@ -37,6 +37,7 @@ use crate::operation_log::OperationLog;
 use crate::process::Life;
 use crate::recorder::Recorder;
 use crate::redact::Redactor;
+use crate::sandbox::Sandbox;
 use crate::settings::environment::{Environment, LOCUM_SESSION};
 use crate::settings::{Places, Settings, SettingsError, project_root, table};
 use crate::store;
@@ -217,6 +218,7 @@ impl Setup {
             .namespaces(settings.namespaces())
             .log(log)
             .redact(redactor)
+            .sandbox(Sandbox::new(settings.sandbox_level(), &self.environment, &places))
             .executor(self.executor)
             .life(self.life)
             .launcher(Launcher::this_program(&self.naming(&settings), &places)?);

@@ -1,11 +1,13 @@
 //! Tools: what an agent can do besides talking. Each is one file with its description beside it.
 //!
-//! The tools that come with locum read files below the project's root and cannot leave it; [`Tool`] is for an
-//! application's own.
+//! The tools that come with locum read files below the project's root and cannot leave it, or run commands in a
+//! [`sandbox`](crate::sandbox); [`Tool`] is for an application's own.
 
+mod bash;
 mod desk_tool;
 mod find;
 mod grep;
+mod job;
 mod ls;
 mod read;
 mod think;
@@ -19,6 +21,7 @@ mod ignore_rules;
 mod walk;
 
 mod bounded;
+mod command_output;
 mod path_glob;
 mod similar;
 
@@ -38,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::desk_tool::DeskTool;
 use self::reading::ReadingTool;
+use crate::jobs::{Jobs, TaskBadge};
 use crate::pool::Pool;
 
 /// Something an agent can call. Failure is output that the model reads, so that it can try something else.
@@ -106,6 +110,12 @@ pub trait Tool: Send + Sync {
     /// The future is dropped when the task is cancelled, stalls or is handed over. Blocking work may be left behind
     /// then; it should end when it next looks at [`ToolScope::stop`].
     fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a>;
+
+    /// Whether it runs commands in the [`sandbox`](crate::sandbox): then the receipt of a task that has it names the
+    /// sandbox.
+    fn runs_commands(&self) -> bool {
+        false
+    }
 }
 
 /// What a tool call returns.
@@ -129,6 +139,10 @@ pub struct ToolScope {
     pub stop: CancellationToken,
     /// Where blocking work runs.
     pub(crate) pool: Arc<Pool>,
+    /// The task that calls, as its commands know it.
+    pub(crate) task: TaskBadge,
+    /// The commands of tasks.
+    pub(crate) jobs: Arc<Jobs>,
     /// The desk of the calling task, for tools that delegate or share context themselves: it may do no more than the
     /// task was granted.
     pub desk: crate::desk::Desk,
@@ -146,9 +160,11 @@ pub fn reading_tools() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// The tools that come with locum: the reading ones, `shared_context` and `subagent`.
+/// The tools that come with locum: the reading ones, `bash`, `job`, `shared_context` and `subagent`.
 pub fn standard_tools() -> Vec<Arc<dyn Tool>> {
     let mut tools = reading_tools();
+    tools.push(Arc::new(bash::Bash::default()));
+    tools.push(Arc::new(job::Job::default()));
     tools.push(Arc::new(DeskTool::shared_context()));
     tools.push(Arc::new(DeskTool::subagent()));
     tools

@@ -249,6 +249,8 @@ fn spawn_driver(engine: &Arc<Engine>, held: Held, task: Task) {
     tracker.spawn(async move {
         let uid = held.lease.uid.clone();
         let ended = work(&engine, task, held).await;
+        // Nothing that the task started outlives it.
+        engine.hands.jobs.end(&uid, &engine.hands.pool).await;
         let held = engine.worker.held().remove(&uid);
         if let Some(held) = held {
             if let Some(task) = ended {

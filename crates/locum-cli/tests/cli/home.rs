@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -27,6 +28,7 @@ const FILES: [(&str, &str); 3] = [
 pub(crate) struct Home {
     directory: TempDir,
     variables: Vec<(&'static str, String)>,
+    user: Option<u32>,
 }
 
 /// How a command ended, and what it said.
@@ -40,7 +42,7 @@ pub(crate) struct Ran {
 impl Home {
     pub(crate) fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("locum-cli-").tempdir().unwrap();
-        let home = Self { directory, variables: Vec::new() };
+        let home = Self { directory, variables: Vec::new(), user: None };
         // A project's root is known by its `.git`: without one, a checkout around the temporary directory would count.
         std::fs::create_dir_all(home.project().join(".git")).unwrap();
         for (path, text) in FILES {
@@ -53,6 +55,29 @@ impl Home {
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.variables.push((name, value.to_owned()));
         self
+    }
+
+    /// The same home, given to another user, who runs its commands. Only root can do this.
+    pub(crate) fn given_to(mut self, user: u32) -> Self {
+        let program = self.program();
+        // The program may be where that user cannot go.
+        if std::fs::hard_link(env!("CARGO_BIN_EXE_locum"), &program).is_err() {
+            std::fs::copy(env!("CARGO_BIN_EXE_locum"), &program).unwrap();
+        }
+        self.user = Some(user);
+        self.give();
+        self
+    }
+
+    /// Gives what was made since to the user of this home.
+    pub(crate) fn give(&self) {
+        if let Some(user) = self.user {
+            give(&self.root(), user, &self.program());
+        }
+    }
+
+    fn program(&self) -> PathBuf {
+        self.root().join("locum-for-tests")
     }
 
     /// Everything of this test, as one path.
@@ -86,7 +111,13 @@ impl Home {
 
     /// The command `locum` with these arguments, in the project.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_locum"));
+        let mut command = match self.user {
+            None => Command::new(env!("CARGO_BIN_EXE_locum")),
+            Some(_) => Command::new(self.program()),
+        };
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         command
             .args(arguments)
             .env_clear()
@@ -146,6 +177,16 @@ impl Drop for Home {
             kill(Pid::from_raw(*pid), Signal::SIGKILL).ok();
         }
         assert!(left.is_empty() || std::thread::panicking(), "processes are left over: {left:?}");
+    }
+}
+
+/// Gives everything below a path to a user, but for one file that others have as well.
+fn give(path: &Path, user: u32, except: &Path) {
+    if path != except {
+        std::os::unix::fs::lchown(path, Some(user), Some(user)).unwrap();
+    }
+    if path.is_dir() && !path.is_symlink() {
+        std::fs::read_dir(path).unwrap().for_each(|entry| give(&entry.unwrap().path(), user, except));
     }
 }
 

@@ -213,6 +213,7 @@ impl Admission<'_> {
         let first = tokens_of_chars(system_prompt.chars().count() + entry.task.chars().count()) as u64;
         let delegates = granted.tools.iter().any(|tool| tool.name == tool_names::SUBAGENT);
         let purses = self.fund(order, &mut budget, &FirstRequest { model: &model, price, input: first, delegates })?;
+        let runs_commands = granted.tools.iter().any(|tool| premises.commands.tools.contains(&tool.name));
         let task_id = TaskId::new(self.next_task);
         Ok(Plan {
             log_version: LOG_VERSION,
@@ -242,7 +243,7 @@ impl Admission<'_> {
                 tools: granted.receipt,
                 max_turns,
                 isolation,
-                sandbox: None,
+                sandbox: premises.commands.sandbox.filter(|_| runs_commands).map(str::to_owned),
                 mcp_servers: Vec::new(),
             },
             warnings: clamped.into_iter().chain(warning).chain(unknown).collect(),

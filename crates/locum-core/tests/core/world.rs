@@ -101,6 +101,7 @@ impl World {
 
     pub(crate) fn premises(&self) -> Premises<'_> {
         Premises {
+            commands: locum_core::admission::Commands::default(),
             session: &self.session,
             roster: &self.roster,
             tools: &self.tools,

@@ -17,6 +17,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::context_changes::ContextHub;
 use crate::engine::{Engine, Executor, Rules};
 use crate::hands::{Hands, Toolbox};
+use crate::jobs::Jobs;
 use crate::launch::Launcher;
 use crate::operation_log::OperationLog;
 use crate::pool::Pool;
@@ -24,6 +25,7 @@ use crate::process::{self, Life};
 use crate::progress::Hub;
 use crate::recorder::Recorder;
 use crate::redact::Redactor;
+use crate::sandbox::Sandbox;
 use crate::store::Store;
 use crate::store::memory::MemoryStore;
 use crate::tools::Tool;
@@ -50,6 +52,7 @@ use crate::worker::Worker;
 /// | what is kept secret | [`redact`](Self::redact) | nothing is known to be |
 /// | what is logged | [`log`](Self::log) | nothing |
 /// | what models answer | [`recorder`](Self::recorder) | is not recorded |
+/// | what commands are shut into | [`sandbox`](Self::sandbox) | commands are refused |
 /// | who goes on after the end | [`launcher`](Self::launcher), [`executor`](Self::executor) | whoever opens the store next |
 ///
 /// ```
@@ -87,6 +90,7 @@ pub struct DeskBuilder {
     log: OperationLog,
     redactor: Redactor,
     recorder: Option<Recorder>,
+    sandbox: Option<Sandbox>,
 }
 
 impl Default for DeskBuilder {
@@ -115,6 +119,7 @@ impl Default for DeskBuilder {
             log: OperationLog::default(),
             redactor: Redactor::default(),
             recorder: None,
+            sandbox: None,
         }
     }
 }
@@ -158,7 +163,7 @@ impl DeskBuilder {
         self
     }
 
-    /// The tools that come with locum: the reading tools, `shared_context` and `subagent`.
+    /// The tools that come with locum: the reading tools, `bash`, `job`, `shared_context` and `subagent`.
     #[must_use]
     pub fn standard_tools(mut self) -> Self {
         self.tools.extend(crate::tools::standard_tools());
@@ -336,6 +341,14 @@ impl DeskBuilder {
         self
     }
 
+    /// What commands of agents are shut into; see [`sandbox`](crate::sandbox). Without one, tools that run commands
+    /// refuse to.
+    #[must_use]
+    pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = Some(sandbox);
+        self
+    }
+
     /// Who works on accepted tasks; this process if it is left out. [`Executor::Detached`] needs a launcher.
     #[must_use]
     pub fn executor(mut self, executor: Executor) -> Self {
@@ -377,6 +390,7 @@ impl DeskBuilder {
                 tools: Toolbox::new(self.tools),
                 clock: self.clock,
                 pool: Arc::new(Pool::default()),
+                jobs: Arc::new(Jobs::new(self.sandbox)),
                 hub: Hub::default(),
                 redactor: self.redactor,
                 log: self.log,

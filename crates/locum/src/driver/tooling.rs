@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::attend::{Attention, Heard, Interrupt};
 use crate::desk::Desk;
 use crate::hands::Hands;
+use crate::jobs::TaskBadge;
 use crate::operation_log::Operation;
 use crate::tools::ToolScope;
 
@@ -43,6 +44,8 @@ pub(super) async fn run(
         identity: task.plan().lineage.identity.clone(),
         stop,
         pool: Arc::clone(&hands.pool),
+        task: TaskBadge::of(task.plan()),
+        jobs: Arc::clone(&hands.jobs),
         desk: desk.for_task(task),
     };
     try_join_all(calls.iter().map(|call| run_one(task, hands, attention, &scope, call))).await

@@ -43,7 +43,7 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub(crate) const KEYS: [Key; 20] = [
+pub(crate) const KEYS: [Key; 21] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     Key { name: "models.fallback", variable: "LOCUM_MODELS_FALLBACK", kind: Kind::List },
     Key { name: "routing.enabled", variable: "LOCUM_ROUTING_ENABLED", kind: Kind::Switch },
@@ -63,6 +63,7 @@ pub(crate) const KEYS: [Key; 20] = [
     number("watchdog.startup_timeout_ms", "LOCUM_SUBAGENT_STARTUP_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.inactivity_timeout_ms", "LOCUM_SUBAGENT_INACTIVITY_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.tool_timeout_ms", "LOCUM_SUBAGENT_TOOL_EXECUTION_TIMEOUT_MS", 1, DAY_MS),
+    Key { name: "sandbox.level", variable: "LOCUM_SANDBOX", kind: Kind::Choice(&["full", "landlock", "none"]) },
     Key { name: "shared_context.namespaces", variable: "LOCUM_SHARED_CONTEXT_NAMESPACES", kind: Kind::Switch },
     Key { name: "log.payloads", variable: "LOCUM_LOG_PAYLOADS", kind: Kind::Switch },
     Key { name: "network.https_proxy", variable: "HTTPS_PROXY", kind: Kind::Text },

@@ -95,6 +95,8 @@ impl Fixture {
             identity: Identity::Orchestrator,
             stop: self.scope.stop.clone(),
             pool: Arc::default(),
+            task: crate::jobs::TaskBadge::for_tests(),
+            jobs: Arc::default(),
             desk: crate::desk::Desk::builder().build().expect("a desk in memory"),
         }
     }

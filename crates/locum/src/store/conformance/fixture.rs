@@ -78,6 +78,7 @@ pub(crate) fn admission(session: &SessionKey, orders: Vec<Order>, caller: Caller
             rules: RoutingRules::default(),
         };
         let premises = Premises {
+            commands: locum_core::admission::Commands::default(),
             session: &session,
             roster: &roster,
             tools: &[],

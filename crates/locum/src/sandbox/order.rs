@@ -1,0 +1,60 @@
+//! What a launcher is told, and what it answers: one JSON object each way, between two runs of the same program.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::Level;
+
+/// What to run and what to shut it into. It travels through the launcher's standard input, its length before it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) level: Level,
+    /// The program and its arguments.
+    pub(crate) program: Vec<String>,
+    /// Its whole environment.
+    pub(crate) variables: Vec<(String, String)>,
+    /// What it may change.
+    pub(crate) root: PathBuf,
+    /// Where it starts.
+    pub(crate) directory: PathBuf,
+    /// The task's private directory, as the system outside calls it; see [`Order::temporary`] and its neighbours.
+    pub(crate) private: PathBuf,
+    /// The home directory, which it sees empty.
+    pub(crate) home: Option<PathBuf>,
+    /// Toolchains in it, which it may read.
+    pub(crate) toolchains: Vec<PathBuf>,
+    /// What it must not see, wherever it is.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// How long it may take to end when it is asked to.
+    pub(crate) grace_ms: u64,
+}
+
+impl Order {
+    /// The temporary directory of the task's commands.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.private.join("tmp")
+    }
+
+    /// The whole output of the task's commands; they may read it.
+    pub(crate) fn outputs(&self) -> PathBuf {
+        self.private.join("output")
+    }
+
+    /// An empty directory, on which the command's view of all files is built.
+    pub(crate) fn view(&self) -> PathBuf {
+        self.private.join("view")
+    }
+}
+
+/// How it went, as one line on the launcher's standard output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// Nothing ran, because of this.
+    Refused(String),
+    /// It ended with this code.
+    Exit(i32),
+    /// It was ended by this signal.
+    Signal(i32),
+}

@@ -1,0 +1,115 @@
+//! Names inside a project that a command may read and not change, because a program outside the sandbox acts on them:
+//! git runs hooks, and agents obey settings.
+//!
+//! What is there is mounted read-only over itself. What is not there cannot be mounted over, so an empty directory
+//! stands in its place while commands run; the last command to end removes it again. A lock on the project's root tells
+//! who is last.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+
+/// Protected where they are there.
+const NAMES: [&str; 9] = [".git", ".acai", ".pi", ".tallow", ".cursor", ".codex", ".gemini", ".vscode", ".mcp.json"];
+
+/// Protected also where they are not: a directory of this name changes what happens next.
+const ALSO_MISSING: [&str; 2] = [".locum", ".claude"];
+
+/// The protected names of a project, held in place until this is dropped.
+pub(super) struct Protected {
+    pub(super) paths: Vec<PathBuf>,
+    placeholders: Vec<PathBuf>,
+    lock: Option<Flock<File>>,
+}
+
+/// Finds what must be protected, and puts placeholders where nothing is.
+pub(super) fn hold(root: &Path) -> Result<Protected, String> {
+    let lock = File::open(root)
+        .and_then(|file| Flock::lock(file, FlockArg::LockShared).map_err(|(_, error)| error.into()))
+        .map_err(|error| format!("{} cannot be opened: {error}", root.display()))?;
+    let mut held = Protected { paths: Vec::new(), placeholders: Vec::new(), lock: Some(lock) };
+    for name in ALSO_MISSING {
+        let path = root.join(name);
+        match fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Where the user cannot write, the command cannot either.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => continue,
+            Err(error) => return Err(format!("{} cannot be protected: {error}", path.display())),
+        }
+        held.placeholders.push(path);
+    }
+    for name in NAMES.iter().chain(&ALSO_MISSING) {
+        let path = root.join(name);
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() => {
+                return Err(format!(
+                    "{} is a symbolic link, which cannot be protected: put the directory itself there",
+                    path.display()
+                ));
+            }
+            Ok(_) => held.paths.push(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("{} cannot be protected: {error}", path.display())),
+        }
+    }
+    Ok(held)
+}
+
+impl Drop for Protected {
+    fn drop(&mut self) {
+        let Some(lock) = self.lock.take() else { return };
+        let Ok(file) = lock.unlock() else { return };
+        // Whoever else holds the lock still needs the placeholders, and looks again at its own end.
+        let Ok(_alone) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { return };
+        for path in &self.placeholders {
+            // Only an empty directory is removed: anything in it was there before, or was put there from outside.
+            fs::remove_dir(path).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(held: &Protected) -> Vec<String> {
+        held.paths.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn placeholders_stay_until_the_last_command_ends() {
+        let root = tempfile::tempdir().unwrap();
+        let there = || root.path().join(".locum").exists();
+        let first = hold(root.path()).unwrap();
+        let second = hold(root.path()).unwrap();
+        assert_eq!(names(&first), [".locum", ".claude"]);
+        drop(first);
+        assert!(there(), "the second command still runs");
+        drop(second);
+        assert!(!there() && !root.path().join(".claude").exists());
+    }
+
+    #[test]
+    fn what_was_there_stays() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join(".git")).unwrap();
+        fs::create_dir_all(root.path().join(".locum")).unwrap();
+        fs::write(root.path().join(".locum/config.toml"), "").unwrap();
+        let held = hold(root.path()).unwrap();
+        assert_eq!(names(&held), [".git", ".locum", ".claude"]);
+        drop(held);
+        assert!(root.path().join(".locum/config.toml").exists() && root.path().join(".git").exists());
+    }
+
+    #[test]
+    fn a_link_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("elsewhere", root.path().join(".claude")).unwrap();
+        let error = hold(root.path()).err().unwrap();
+        assert!(error.contains(".claude is a symbolic link"), "{error}");
+    }
+}

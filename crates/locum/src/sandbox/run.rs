@@ -1,0 +1,102 @@
+//! A command as locum sees it: a launcher that was told what to run.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStderr, ChildStdin};
+
+use super::Sandbox;
+use super::order::{Order, Report};
+
+/// The longest report that is read: a sentence.
+const REPORT_BYTES_MAX: usize = 64 * 1024;
+
+/// Where a command's output goes.
+pub(crate) enum OutputTo {
+    /// To whoever reads [`Running::output`].
+    Reader,
+    /// Into a file.
+    File(File),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// A command under way. Dropping it, like [`Running::stop`], asks its launcher to end it, which goes on by itself.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    /// Open as long as the command is wanted.
+    wanted: Option<ChildStdin>,
+    /// What it has reported so far.
+    said: Vec<u8>,
+}
+
+impl Running {
+    /// Starts a launcher and tells it what to run.
+    pub(crate) async fn start(sandbox: &Sandbox, order: &Order, output: OutputTo) -> Result<Self, String> {
+        let program = sandbox.launcher.as_deref().ok_or_else(|| {
+            "commands need a launcher, and this program is none: call locum::launch::intercept() first in its main"
+                .to_owned()
+        })?;
+        if !cfg!(target_os = "linux") {
+            return Err("commands run in a sandbox, and there is none for this system".to_owned());
+        }
+        let text = serde_json::to_vec(order).map_err(|error| format!("the order cannot be written: {error}"))?;
+        let length = u32::try_from(text.len()).map_err(|_| "the command is too long".to_owned())?;
+        let output = match output {
+            OutputTo::Reader => Stdio::piped(),
+            OutputTo::File(file) => Stdio::from(file),
+            OutputTo::Nowhere => Stdio::null(),
+        };
+        let mut child = crate::process::start_launcher(program, super::launcher::ARGUMENT, output)
+            .map_err(|error| format!("the launcher {} cannot be started: {error}", program.display()))?;
+        let mut wanted = child.stdin.take();
+        if let Some(stdin) = &mut wanted {
+            let told = async {
+                stdin.write_all(&length.to_be_bytes()).await?;
+                stdin.write_all(&text).await?;
+                stdin.flush().await
+            };
+            told.await.map_err(|error| format!("the launcher cannot be told what to do: {error}"))?;
+        }
+        Ok(Self { child, wanted, said: Vec::new() })
+    }
+
+    /// What the command writes, both of its outputs in one; only once.
+    pub(crate) fn output(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
+    }
+
+    /// Asks the command to end; after a grace period it is ended.
+    pub(crate) fn stop(&mut self) {
+        self.wanted = None;
+    }
+
+    /// Waits until nothing of the command is left, and says how it ended. Dropping the future loses nothing: the next
+    /// one goes on.
+    pub(crate) async fn report(&mut self) -> Report {
+        if let Some(stdout) = &mut self.child.stdout {
+            // A report that cannot be read is as good as none.
+            while self.said.len() < REPORT_BYTES_MAX && stdout.read_buf(&mut self.said).await.is_ok_and(|read| read > 0)
+            {
+            }
+        }
+        // It has said its last word; this takes its remains away.
+        self.child.wait().await.ok();
+        let line = self.said.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        serde_json::from_slice(line)
+            .unwrap_or_else(|_| Report::Refused("the sandbox ended without saying how its command did".to_owned()))
+    }
+}
+
+/// Makes the private directory of a task, with what an [`Order`] expects in it.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    for name in ["tmp", "output", "view"] {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path.join(name))?;
+    }
+    Ok(())
+}

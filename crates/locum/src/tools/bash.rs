@@ -1,0 +1,187 @@
+//! `bash`: a command in the sandbox. It acts on the world, so a call whose end is not known is never made again.
+
+use std::path::Path;
+use std::time::Duration;
+
+use locum_core::limits;
+use locum_core::transcript::{Repeat, ToolOutput, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::ChildStderr;
+
+use super::command_output::CommandOutput;
+use super::{Tool, ToolFuture, ToolScope, input};
+use crate::jobs::Attended;
+use crate::sandbox::{Order, Report};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Command {
+    command: String,
+    /// Seconds, default 120, at most 540
+    timeout: Option<u64>,
+    /// Return at once with a job number; `job` shows how it goes
+    background: Option<bool>,
+}
+
+/// The tool `bash`.
+#[derive(Debug)]
+pub(crate) struct Bash {
+    spec: ToolSpec,
+}
+
+impl Default for Bash {
+    fn default() -> Self {
+        Self { spec: input::spec::<Command>("bash", include_str!("bash.md"), Repeat::Unsafe) }
+    }
+}
+
+impl Tool for Bash {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let answer = match input::parse::<Command>(input) {
+                Ok(command) => command.run(scope).await,
+                Err(output) => return Ok(output),
+            };
+            Ok(answer.unwrap_or_else(|why| ToolOutput::failed(format!("the command was not run: {why}"))))
+        })
+    }
+
+    fn runs_commands(&self) -> bool {
+        true
+    }
+}
+
+/// How a command came to its end.
+enum Ending {
+    /// By itself.
+    Own(Report),
+    /// It took too long.
+    TimedOut(Report),
+    /// It was no longer wanted.
+    Stopped(Report),
+}
+
+impl Command {
+    async fn run(self, scope: &ToolScope) -> Result<ToolOutput, String> {
+        if self.command.len() > limits::COMMAND_BYTES_MAX {
+            return Err(format!(
+                "it has {} bytes; {} are the most: write a script into a file first",
+                self.command.len(),
+                limits::COMMAND_BYTES_MAX
+            ));
+        }
+        let mut order = scope.jobs.order(&scope.task, &scope.root, &scope.cwd)?;
+        order.program = shell(&self.command);
+        if self.background == Some(true) {
+            let number = scope.jobs.start(&scope.task, &order).await?;
+            return Ok(ToolOutput::ok(format!("started as job {number}; `job` shows how it goes")));
+        }
+        let seconds = self.timeout.unwrap_or(limits::COMMAND_SECONDS_DEFAULT).clamp(1, limits::COMMAND_SECONDS_MAX);
+        attended(scope, &order, seconds).await
+    }
+}
+
+/// The program that runs a command line.
+fn shell(command: &str) -> Vec<String> {
+    let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].into_iter().find(|path| Path::new(path).exists());
+    let words = match bash {
+        Some(bash) => vec![bash, "--noprofile", "--norc", "-c", command],
+        None => vec!["/bin/sh", "-c", command],
+    };
+    words.into_iter().map(str::to_owned).collect()
+}
+
+async fn attended(scope: &ToolScope, order: &Order, seconds: u64) -> Result<ToolOutput, String> {
+    let mut command = scope.jobs.attend(&scope.task, order).await?;
+    let mut reader = command.running().and_then(crate::sandbox::Running::output);
+    let mut output = CommandOutput::new(|| scope.jobs.output_file(&scope.task, order));
+    let by_itself =
+        tokio::time::timeout(Duration::from_secs(seconds), to_its_end(&mut command, &mut reader, &mut output));
+    let ending = match scope.stop.run_until_cancelled(by_itself).await {
+        Some(Ok(report)) => Ending::Own(report),
+        late => {
+            // What it says while it ends is still its output; reading goes on while the ending is waited for.
+            let report = command.ended();
+            let (report, ()) = futures_util::future::join(report, drain(&mut reader, &mut output)).await;
+            if late.is_some() { Ending::TimedOut(report) } else { Ending::Stopped(report) }
+        }
+    };
+    Ok(answer(ending, output, seconds))
+}
+
+/// Reads everything that a command says, then how it ended. Every writer is gone when the launcher is.
+async fn to_its_end(
+    command: &mut Attended<'_>,
+    reader: &mut Option<ChildStderr>,
+    output: &mut CommandOutput<'_>,
+) -> Report {
+    drain(reader, output).await;
+    command.report().await
+}
+
+async fn drain(reader: &mut Option<ChildStderr>, output: &mut CommandOutput<'_>) {
+    let Some(reader) = reader else { return };
+    let mut piece = Vec::with_capacity(16 * 1024);
+    while reader.read_buf(&mut piece).await.is_ok_and(|read| read > 0) {
+        output.push(&piece);
+        piece.clear();
+    }
+}
+
+fn answer(ending: Ending, output: CommandOutput<'_>, seconds: u64) -> ToolOutput {
+    let (notice, good) = match ending {
+        Ending::Own(Report::Exit(0)) => (String::new(), true),
+        Ending::Own(Report::Refused(why)) => {
+            return ToolOutput::failed(format!(
+                "the command was not run, because its sandbox is not possible here: {why}"
+            ));
+        }
+        Ending::Own(report) => (said(&report), false),
+        Ending::TimedOut(report) => (
+            format!(
+                "timed out after {seconds} s and was stopped ({}); use `background` for what takes longer",
+                said(&report)
+            ),
+            false,
+        ),
+        Ending::Stopped(report) => (format!("stopped ({})", said(&report)), false),
+    };
+    let text = output.finish(&notice);
+    if good { ToolOutput::ok(text) } else { ToolOutput::failed(text) }
+}
+
+/// How a command ended, in words.
+pub(super) fn said(report: &Report) -> String {
+    match report {
+        Report::Exit(code) => format!("exit code {code}"),
+        Report::Signal(signal) => format!("ended by signal {signal}"),
+        Report::Refused(why) => why.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::tools::fixture::Fixture;
+
+    #[tokio::test]
+    async fn without_a_sandbox_nothing_runs() {
+        let fixture = Fixture::new(&[]);
+        for input in [json!({"command": "touch ran"}), json!({"command": "touch ran", "background": true})] {
+            let output = Bash::default().call(input, &fixture.tool_scope()).await.unwrap();
+            let expected = "the command was not run: commands are refused here: this program was given no sandbox";
+            assert_eq!(output, ToolOutput::failed(expected));
+        }
+        assert!(!fixture.root().join("ran").exists());
+        assert_eq!(Bash::default().spec().repeat, Repeat::Unsafe);
+    }
+}
