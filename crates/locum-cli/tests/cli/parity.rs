@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use locum::sandbox::{Level, Sandbox};
+use locum::settings::Places;
+use locum::settings::environment::Environment;
 use locum::store::sqlite::SqliteStore;
 use locum::{Desk, DeskBuilder};
 use serde_json::{Value, json};
@@ -122,6 +125,8 @@ fn through_library(builder: DeskBuilder) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let builder = builder.standard_tools().bundled_agents().root(home.project()).session("test");
+        let environment = Environment::new([], home.project());
+        let builder = builder.sandbox(Sandbox::new(Level::Full, &environment, &Places::below(&home.locum_home())));
         let desk = builder.session_model(&script(&home), "set by --model").build().unwrap();
         let mut answers = Vec::new();
         for (tool, input) in requests() {
