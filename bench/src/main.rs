@@ -6,6 +6,7 @@
 
 mod agents;
 mod case;
+mod commands;
 mod floor;
 mod measure;
 mod report;

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 
 use crate::agents;
 use crate::case::{Case, Who};
+use crate::commands;
 use crate::measure::Cost;
 use crate::report::Report;
 use crate::shape::Shape;
@@ -59,9 +60,8 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
     long_stream(&options, &server, &mut report)?;
     starts(&options, &mut report)?;
     agent_files(&options, &mut report)?;
-    for name in ["sandbox/a command in a sandbox over a plain one", "worker/cpu per turn in a process of its own"] {
-        report.leave_out(name);
-    }
+    sandboxed(&options, &mut report)?;
+    report.leave_out("worker/cpu per turn in a process of its own");
     let mut out = std::io::stdout();
     write!(out, "{}", report.table(old.as_ref()))?;
     for name in report.missed() {
@@ -152,6 +152,23 @@ fn long_stream(options: &Options, server: &Server, report: &mut Report) -> anyho
         let most = (who != Who::Floor).then_some(5.0);
         report.add(&format!("stream/20000 chunks/{}/cpu per chunk", who.as_str()), cpu, "µs", most);
     }
+    Ok(())
+}
+
+/// What the sandbox adds to a command.
+fn sandboxed(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let row = "sandbox/a command in a sandbox over a plain one";
+    let (mut shut_in, mut plain) = (Vec::new(), Vec::new());
+    for _ in 0..options.repeats() {
+        let home = tempfile::tempdir()?;
+        let Some(time) = commands::measure(&options.locum, home.path(), "full")? else {
+            report.leave_out(row);
+            return Ok(());
+        };
+        shut_in.push(time);
+        plain.extend(commands::measure(&options.locum, home.path(), "none")?);
+    }
+    report.add(row, middle(shut_in) - middle(plain), "ms", Some(20.0));
     Ok(())
 }
 

@@ -82,7 +82,7 @@ pub const COMMAND_MEMORY_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
 /// Bytes of one file that a command writes: larger than what builds make, smaller than a disk.
 pub const COMMAND_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 /// Processes of one command, threads counted: a build on a large machine needs hundreds.
-pub const COMMAND_PROCESSES_MAX: u64 = 1024;
+pub const COMMAND_PROCESSES_MAX: u64 = 2048;
 /// Jobs that a task may have in the background at once: servers and watchers, not a scheduler.
 pub const JOBS_PER_TASK_MAX: usize = 8;
 

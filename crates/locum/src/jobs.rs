@@ -2,6 +2,7 @@
 //! with it, here.
 
 use std::collections::HashMap;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,9 @@ use crate::sandbox::{Level, Order, OutputTo, Report, Running, Sandbox, make_priv
 
 /// How long beyond its grace period a launcher may take to report: it only waits for the kernel then.
 const REPORT_MS_MAX: u64 = 2_000;
+
+/// How many names are tried for an output: more than a task has turns and calls.
+const OUTPUT_NAMES_MAX: u32 = 100_000;
 
 /// The task that runs a command, as the command knows it.
 #[derive(Debug, Clone)]
@@ -184,17 +188,23 @@ impl Jobs {
         task: &TaskBadge,
         order: &Order,
     ) -> Result<(std::fs::File, PathBuf, String), String> {
-        let number = {
-            let mut tasks = self.tasks();
-            let jobs = tasks.entry(task.uid.clone()).or_default();
-            jobs.outputs += 1;
-            jobs.outputs
-        };
-        let name = format!("output-{number}.txt");
-        let path = order.outputs().join(&name);
-        let file = std::fs::OpenOptions::new().create_new(true).write(true).open(&path);
-        let file = file.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
-        Ok((file, path, shown(order, &name)))
+        for _ in 0..OUTPUT_NAMES_MAX {
+            let number = {
+                let mut tasks = self.tasks();
+                let jobs = tasks.entry(task.uid.clone()).or_default();
+                jobs.outputs += 1;
+                jobs.outputs
+            };
+            let name = format!("output-{number}.txt");
+            let path = order.outputs().join(&name);
+            match std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path) {
+                Ok(file) => return Ok((file, path, shown(order, &name))),
+                // Another process worked on this task before.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(format!("{} cannot be written: {error}", path.display())),
+            }
+        }
+        Err("there are too many outputs already".to_owned())
     }
 
     /// Starts a command in the background, and returns its number.

@@ -1,8 +1,14 @@
 //! What commands in the sandbox can do, and how they and what they start come to an end.
 
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use locum::sandbox::{Level, Sandbox};
+use locum::settings::Places;
+use locum::settings::environment::Environment;
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, PATIENCE};
 
 /// The levels that shut commands in.
 pub(crate) const LEVELS: [&str; 2] = ["full", "landlock"];
@@ -176,7 +182,55 @@ fn bad_input_is_answered_with_what_to_do() {
     assert!(answers[1].ends_with("write a script into a file first"), "{}", answers[1]);
     assert!(answers[2].contains("a zero byte cannot be part of a command"), "{}", answers[2]);
     let ran = home.locum(&["run", "explore", "x", "--sandbox", "off"]);
-    assert!(ran.stderr.contains("it must be one of full, landlock, none"), "{ran:?}");
+    assert!(ran.stderr.contains("must be one of full, landlock, none"), "{ran:?}");
+}
+
+#[test]
+fn a_probe_says_what_is_possible_here() {
+    let home = Home::new();
+    let environment = Environment::new([], home.project());
+    let sandbox = Sandbox::new(Level::Full, &environment, &Places::below(&home.locum_home()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let found = runtime.block_on(sandbox.clone().launcher(env!("CARGO_BIN_EXE_locum")).probe());
+    let possible = |level: Level| level == Level::None || is_possible(&home, level.as_str());
+    for (level, missing) in &found {
+        assert_eq!(missing.is_none(), possible(*level), "{level}: {missing:?}");
+        assert_ne!(missing.as_deref(), Some(""));
+    }
+    assert_eq!(found.len(), 3);
+    // This test is no launcher, and nobody told the sandbox of one.
+    for (_, missing) in runtime.block_on(sandbox.probe()) {
+        assert!(missing.unwrap().contains("call locum::launch::intercept() first in its main"));
+    }
+}
+
+#[test]
+fn a_command_whose_end_is_not_known_is_not_repeated() {
+    let home = Home::new();
+    if !is_possible(&home, "full") {
+        return;
+    }
+    let ledger = || std::fs::read_to_string(home.project().join("ledger")).unwrap_or_default();
+    let model = script(&home, &[vec![bash("echo ran >> ledger; exec sleep 1000")]]);
+    let agents = home.root().join("agents");
+    let said = ["run", "sh", "go", "--agents", agents.to_str().unwrap(), "--model", &model];
+    let mut locum =
+        home.command(&said).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + PATIENCE;
+    while ledger().is_empty() {
+        assert!(Instant::now() < until, "the command does not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    locum.kill().unwrap();
+    locum.wait().unwrap();
+    // The next task is not this one, and whoever asks finds the orphan.
+    let task = "t_02";
+    while !home.locum(&["wait", task]).stdout.contains("completed") {
+        assert!(Instant::now() < until, "{:?}", home.locum(&["logs", task]));
+    }
+    assert_eq!(ledger(), "ran\n");
+    let told = outputs(&home, task);
+    assert!(told.len() == 1 && told[0].contains("unknown"), "{told:?}");
 }
 
 #[test]

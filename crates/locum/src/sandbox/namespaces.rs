@@ -15,6 +15,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{getgid, getuid, pipe2};
 
 use super::order::{Order, Report};
+use super::protected::Name;
 use super::watch::{Everyone, tell, watch};
 use super::{command, protected, raw, view};
 
@@ -23,8 +24,7 @@ pub(super) fn run(order: &Order) -> Result<Report, String> {
     let protected = protected::hold(&order.root)?;
     enter()?;
     let (report, telling) = pipe2(OFlag::O_CLOEXEC).map_err(|error| format!("no pipe can be made: {error}"))?;
-    let paths = protected.paths.clone();
-    let first = raw::fork(|| first_process(order, &paths, telling.as_fd()))
+    let first = raw::fork(|| first_process(order, &protected.names, telling.as_fd()))
         .map_err(|error| format!("no process can be started in a namespace of its own: {error}"))?;
     drop(telling);
     let said = read(report);
@@ -67,7 +67,7 @@ fn enter() -> Result<(), String> {
 }
 
 /// The first process of the namespace: makes the view, starts the command and stays until it has ended.
-fn first_process(order: &Order, protected: &[std::path::PathBuf], telling: std::os::fd::BorrowedFd<'_>) -> i32 {
+fn first_process(order: &Order, protected: &[Name], telling: std::os::fd::BorrowedFd<'_>) -> i32 {
     let started = || {
         set_pdeathsig(Signal::SIGKILL).map_err(|error| format!("the launcher's end cannot be noticed: {error}"))?;
         // The outer process keeps the system's files: it has names in the project to give back.

@@ -5,8 +5,10 @@
 //! stands in its place while commands run; the last command to end removes it again. A lock on the project's root tells
 //! who is last.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -19,9 +21,24 @@ const ALSO_MISSING: [&str; 2] = [".locum", ".claude"];
 
 /// The protected names of a project, held in place until this is dropped.
 pub(super) struct Protected {
-    pub(super) paths: Vec<PathBuf>,
+    pub(super) names: Vec<Name>,
     placeholders: Vec<PathBuf>,
     lock: Option<Flock<File>>,
+}
+
+/// One protected name, and what it named when it was looked at. Another command may change what it names meanwhile, and
+/// nothing else may be shown in its place.
+pub(super) struct Name {
+    pub(super) path: PathBuf,
+    file: File,
+}
+
+impl Name {
+    /// What the name stood for, as a path that does not go by the name. It is good for this process and those forked
+    /// from it.
+    pub(super) fn source(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
 }
 
 /// Finds what must be protected, and puts placeholders where nothing is.
@@ -29,7 +46,7 @@ pub(super) fn hold(root: &Path) -> Result<Protected, String> {
     let lock = File::open(root)
         .and_then(|file| Flock::lock(file, FlockArg::LockShared).map_err(|(_, error)| error.into()))
         .map_err(|error| format!("{} cannot be opened: {error}", root.display()))?;
-    let mut held = Protected { paths: Vec::new(), placeholders: Vec::new(), lock: Some(lock) };
+    let mut held = Protected { names: Vec::new(), placeholders: Vec::new(), lock: Some(lock) };
     for name in ALSO_MISSING {
         let path = root.join(name);
         match fs::create_dir(&path) {
@@ -44,14 +61,15 @@ pub(super) fn hold(root: &Path) -> Result<Protected, String> {
     }
     for name in NAMES.iter().chain(&ALSO_MISSING) {
         let path = root.join(name);
-        match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_symlink() => {
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(&path);
+        match opened.and_then(|file| Ok((file.metadata()?, file))) {
+            Ok((found, _)) if found.is_symlink() => {
                 return Err(format!(
                     "{} is a symbolic link, which cannot be protected: put the directory itself there",
                     path.display()
                 ));
             }
-            Ok(_) => held.paths.push(path),
+            Ok((_, file)) => held.names.push(Name { path, file }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(format!("{} cannot be protected: {error}", path.display())),
         }
@@ -77,7 +95,8 @@ mod tests {
     use super::*;
 
     fn names(held: &Protected) -> Vec<String> {
-        held.paths.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+        let name = |name: &Name| name.path.file_name().unwrap().to_string_lossy().into_owned();
+        held.names.iter().map(name).collect()
     }
 
     #[test]

@@ -4,17 +4,16 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use locum_core::limits::COMMAND_PROCESSES_MAX;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::hiding::{DEVICES, OUTPUTS, SECRETS, SYSTEM};
 use super::order::Order;
+use super::protected::Name;
 use super::raw::{MountChange, narrow_mounts};
 
 /// Bytes of what a command writes into its empty home or into shared memory: caches, not data.
 const EMPTY_BYTES: &str = "size=1g,mode=700";
-
-/// Processes that may exist in a process namespace, as the kernel counts their ids; it takes no number below 301.
-const PROCESS_IDS_MAX: &str = "1024";
 
 /// One place in the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +40,7 @@ enum Content {
 }
 
 /// Builds the view and makes it this process's root. What fails is a sentence: nothing may run then.
-pub(super) fn enter(order: &Order, protected: &[PathBuf]) -> Result<(), String> {
+pub(super) fn enter(order: &Order, protected: &[Name]) -> Result<(), String> {
     let view = order.view();
     let none: Option<&str> = None;
     // What is mounted from here on is nobody else's.
@@ -67,7 +66,7 @@ fn said(what: &str, error: impl std::fmt::Display) -> String {
 }
 
 /// Every place, those that others are below first.
-fn places(order: &Order, protected: &[PathBuf]) -> Vec<Place> {
+fn places(order: &Order, protected: &[Name]) -> Vec<Place> {
     let place = |path: &Path, content: Content| Place { path: path.to_owned(), content };
     let mut places = Vec::new();
     for path in SYSTEM.map(Path::new).into_iter().filter(|path| path.is_dir() && !path.is_symlink()) {
@@ -85,7 +84,7 @@ fn places(order: &Order, protected: &[PathBuf]) -> Vec<Place> {
     places.extend(order.home.iter().map(|home| place(home, Content::Empty)));
     places.extend(order.toolchains.iter().map(|path| place(path, Content::Readable(path.clone()))));
     places.push(place(&order.root, Content::Writable(order.root.clone())));
-    places.extend(protected.iter().map(|path| place(path, Content::Readable(path.clone()))));
+    places.extend(protected.iter().map(|name| place(&name.path, Content::Readable(name.source()))));
     let secrets = SECRETS.map(PathBuf::from);
     places.extend(order.hidden.iter().chain(&secrets).map(|path| place(path, Content::Hidden)));
     // A sort that keeps the order of equals: of two at one place, the later one is seen.
@@ -138,7 +137,7 @@ fn put(view: &Path, place: &Place) -> nix::Result<()> {
             let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
             mount(Some("proc"), &target, Some("proc"), flags, none)?;
             // Kernels before 6.14 have one number for the whole machine and refuse it here.
-            fs::write(target.join("sys/kernel/pid_max"), PROCESS_IDS_MAX).ok();
+            fs::write(target.join("sys/kernel/pid_max"), COMMAND_PROCESSES_MAX.to_string()).ok();
             // Root owns files here through which it could change the whole machine.
             narrow(MountChange::ReadOnly)
         }
