@@ -92,7 +92,9 @@ impl Body {
             }
             Self::Events(parser) => parser.feed(chunk, &mut |event| match event {
                 Event::Data(data) => {
-                    answer.note_event();
+                    if !is_ping(data) {
+                        answer.note_event();
+                    }
                     draft.take(data, deltas)
                 }
                 Event::Comment => {
@@ -125,6 +127,18 @@ impl Body {
         }
     }
 }
+
+/// Whether an event only keeps the connection open: it must not keep a silent model alive for ever.
+fn is_ping(data: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Typed<'a> {
+        r#type: &'a str,
+    }
+    data.len() <= PING_BYTES_MAX && serde_json::from_slice(data).is_ok_and(|event: Typed<'_>| event.r#type == "ping")
+}
+
+/// A ping says nothing, so it is short; longer events need not be looked at twice.
+const PING_BYTES_MAX: usize = 64;
 
 fn html() -> ModelError {
     let message = "the answer is an HTML page: the base URL is probably not that of an API";

@@ -124,6 +124,21 @@ async fn every_failure_of_chat_completions_at_the_last_turn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn every_failure_of_messages_at_the_first_turn() {
+    check_turn(Shape::Anthropic, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_failure_of_messages_at_a_middle_turn() {
+    check_turn(Shape::Anthropic, 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_failure_of_messages_at_the_last_turn() {
+    check_turn(Shape::Anthropic, 3).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_that_never_writes_valid_input_is_told_so_until_its_turns_are_used_up() {
     for shape in SHAPES {
         let call = Call { index: 0, id: "call_a", name: "note", arguments: &["{\"n\": "] };
@@ -155,7 +170,7 @@ fn what_the_server_says_is_well_formed_in_every_shape() {
     }
 }
 
-const SHAPES: [Shape; 1] = [Shape::OpenAiChat];
+const SHAPES: [Shape; 2] = [Shape::OpenAiChat, Shape::Anthropic];
 
 /// A model that is another server's from one turn on.
 struct Switch {
