@@ -12,6 +12,7 @@ pub(crate) fn words(progress: &Progress) -> Option<String> {
         News::Event(record) => record,
     };
     match &record.event {
+        TaskEvent::WorkspaceReady { workspace } => Some(format!("works on {}", workspace.branch)),
         TaskEvent::TurnStarted { turn, .. } => Some(format!("turn {turn}: thinking")),
         TaskEvent::ToolStarted { turn, name, .. } => Some(format!("turn {turn}: {name}")),
         TaskEvent::ModelFailed { failure, retry_in_ms: Some(wait), .. } => {
@@ -27,6 +28,7 @@ pub(crate) fn words(progress: &Progress) -> Option<String> {
         | TaskEvent::Replied { .. }
         | TaskEvent::ModelFailed { .. }
         | TaskEvent::ToolEnded { .. }
+        | TaskEvent::WorkspaceClosed { .. }
         | TaskEvent::Stopped { .. } => None,
     }
 }

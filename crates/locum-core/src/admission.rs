@@ -37,6 +37,8 @@ pub struct Premises<'a> {
     pub root: &'a str,
     /// The commands that tools run.
     pub commands: Commands<'a>,
+    /// Whether a task can have a worktree of its own.
+    pub worktrees: Worktrees,
     /// Who asks.
     pub caller: &'a Caller,
     /// The time.
@@ -50,6 +52,17 @@ pub struct Commands<'a> {
     pub tools: &'a [String],
     /// The sandbox; none where commands are refused.
     pub sandbox: Option<&'a str>,
+}
+
+/// Whether a task can have a git worktree of its own, as far as that is seen without running git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Worktrees {
+    /// The project is a git repository, and there is a place for its worktrees.
+    Possible,
+    /// The project has no `.git`.
+    NoRepository,
+    /// Nobody said where worktrees are kept.
+    NoPlace,
 }
 
 /// Who asks, and how far it may delegate.
@@ -79,6 +92,8 @@ pub struct ParentTask {
     pub depth_left: u32,
     /// The names of its tools.
     pub tools: Vec<String>,
+    /// The directory that its tools cannot leave, where that is not the project's root.
+    pub root: Option<String>,
     /// What it spends from, its own purse included; so does everything below it.
     pub purses: Vec<Purse>,
 }

@@ -10,6 +10,7 @@ pub mod plan;
 mod reading;
 pub mod step;
 pub mod summary;
+pub mod workspace;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub use outcome::{Outcome, Reason, Status};
 pub use plan::Plan;
 pub use step::Step;
 pub use summary::TaskSummary;
+pub use workspace::{Workspace, Worktree};
 
 use event::{HandedOn, ModelFailure, Parked, StopCause};
 use funds::Funds;
@@ -55,6 +57,7 @@ pub struct Task {
     conversation: Conversation,
     spent: Spent,
     funds: Funds,
+    surroundings: workspace::Surroundings,
     clock: Times,
 }
 
@@ -173,6 +176,7 @@ impl Task {
             conversation: Conversation::default(),
             spent: Spent::default(),
             funds,
+            surroundings: workspace::Surroundings::default(),
             clock: Times { created: record.at, started: None, last: record.at },
         };
         task.spent.usage.cost_usd = task.funds.cost_usd();
@@ -200,6 +204,8 @@ impl Task {
                 self.open(record.at, &inputs);
                 self.phase = Phase::Ready;
             }
+            TaskEvent::WorkspaceReady { workspace } => self.enter(workspace).map_err(misfit)?,
+            TaskEvent::WorkspaceClosed { worktree } => self.leave(worktree).map_err(misfit)?,
             TaskEvent::TurnStarted { turn, reserved, closing } => {
                 if !self.may_announce(turn) {
                     return Err(misfit("the turn does not follow"));

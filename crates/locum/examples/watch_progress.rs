@@ -19,6 +19,8 @@ fn line(event: &TaskEvent) -> String {
     match event {
         TaskEvent::Accepted { .. } => "accepted".to_owned(),
         TaskEvent::Released { .. } => "may start".to_owned(),
+        TaskEvent::WorkspaceReady { workspace } => format!("works in {}", workspace.path),
+        TaskEvent::WorkspaceClosed { worktree } => format!("left {} changed files", worktree.files_changed),
         TaskEvent::TurnStarted { turn, .. } => format!("turn {turn} begins"),
         TaskEvent::TurnDeclined { turn, shortage } => format!("turn {turn} is not paid for: {shortage}"),
         TaskEvent::BudgetNearing { scarce } => format!("most of {} is used", scarce.resource.amount(scarce.limit)),

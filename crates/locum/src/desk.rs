@@ -73,6 +73,7 @@ impl Desk {
             depth_left: plan.grants.depth_left,
             tools: plan.grants.tools.iter().map(|tool| tool.name.clone()).collect(),
             purses: plan.bounds.purses.clone(),
+            root: (task.root() != self.engine.rules.root).then(|| task.root().to_owned()),
         };
         let caller = Caller { identity: plan.lineage.identity.clone(), parent: Some(parent) };
         Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller, awaited: None }

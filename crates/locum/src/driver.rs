@@ -4,6 +4,7 @@
 
 mod attend;
 mod tooling;
+mod workspace;
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -103,6 +104,8 @@ impl Driver<'_> {
                     self.journal.push(self.task, event)?;
                     Next::GoOn
                 }
+                Step::PrepareWorkspace => self.prepare_workspace().await?,
+                Step::CloseWorkspace => self.close_workspace().await?,
                 Step::CallModel { turn } => self.call_model(turn, &tools, &mut prefix).await?,
                 Step::CallTools { turn, calls, repeat } => self.call_tools(turn, calls, repeat).await?,
             };

@@ -1,17 +1,18 @@
 //! What stands behind every desk: one store, one set of hands, the tasks of this process, and what is allowed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use locum_core::admission::{Caller, Commands, Premises};
-use locum_core::agent::Roster;
+use locum_core::admission::{Caller, Commands, Premises, Worktrees};
+use locum_core::agent::{Isolation, Roster};
 use locum_core::ids::{SessionKey, Timestamp, Uid};
 use locum_core::limits::Limits;
 use locum_core::protocol::{Code, Refusal};
 use locum_core::routing::Catalogue;
 use locum_core::session::{Lookup, SessionChange, SessionView};
 use locum_core::task::event::TaskEvent;
-use locum_core::task::{Outcome, Plan, Task, TaskSummary};
+use locum_core::task::{Outcome, Plan, Task, TaskSummary, Worktree};
 use tokio_util::sync::CancellationToken;
 
 use crate::context_changes::ContextHub;
@@ -51,6 +52,7 @@ pub(crate) struct Rules {
 pub(crate) struct Finished {
     pub(crate) plan: Arc<Plan>,
     pub(crate) outcome: Outcome,
+    pub(crate) worktree: Option<Worktree>,
 }
 
 impl Finished {
@@ -62,7 +64,7 @@ impl Finished {
             changed.receipt = task.receipt();
             changed.warnings.extend(task.replacements());
         }
-        Some(Self { plan, outcome })
+        Some(Self { plan, outcome, worktree: task.worktree().cloned() })
     }
 }
 
@@ -89,8 +91,18 @@ impl Engine {
                 tools: self.hands.tools.running_commands(),
                 sandbox: self.hands.jobs.level().map(Level::as_str),
             },
+            worktrees: self.worktrees(),
             caller,
             now,
+        }
+    }
+
+    /// Whether tasks can have worktrees, as far as that is seen without running git.
+    fn worktrees(&self) -> Worktrees {
+        match &self.hands.worktrees {
+            None => Worktrees::NoPlace,
+            Some(_) if Path::new(&self.rules.root).join(".git").exists() => Worktrees::Possible,
+            Some(_) => Worktrees::NoRepository,
         }
     }
 
@@ -135,8 +147,8 @@ impl Engine {
         let (mut first, mut last) = both.await.map_err(|error| store_refusal(&error))?;
         match (first.pop().map(|record| record.event), last.pop().map(|record| record.event)) {
             (Some(TaskEvent::Accepted { plan, .. }), Some(TaskEvent::Ended { outcome })) => {
-                if plan.fallback.is_empty() {
-                    return Ok(Finished { plan: Arc::from(plan), outcome });
+                if plan.fallback.is_empty() && plan.grants.isolation != Isolation::Worktree {
+                    return Ok(Finished { plan: Arc::from(plan), outcome, worktree: None });
                 }
                 let task = crate::worker::load(self, uid).await.map_err(|error| store_refusal(&error))?;
                 Finished::of(&task).ok_or_else(|| Refusal::internal("the task has not ended"))

@@ -1,6 +1,7 @@
 //! What a driver works with: the models, the tools, the store and the clocks of one engine.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use locum_core::liveness::Patience;
@@ -27,6 +28,8 @@ pub(crate) struct Hands {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) jobs: Arc<Jobs>,
+    /// Where worktrees of tasks are kept, if anywhere.
+    pub(crate) worktrees: Option<PathBuf>,
     pub(crate) hub: Hub,
     pub(crate) redactor: Redactor,
     pub(crate) log: OperationLog,

@@ -33,6 +33,7 @@ pub mod redact;
 
 mod driver;
 mod engine;
+mod git;
 mod hands;
 mod jobs;
 mod journal;
@@ -41,6 +42,7 @@ mod process;
 mod prompt;
 mod waits;
 mod worker;
+mod workspace;
 
 pub use desk::{BuildError, Desk, DeskBuilder, Following, Stay};
 pub use engine::Executor;

@@ -1,5 +1,7 @@
 //! Processes: who this one is, whether another one still lives, and how one is started. The one place that starts any.
 
+pub(crate) mod capture;
+
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

@@ -207,6 +207,7 @@ impl Setup {
             .standard_tools()
             .bundled_agents()
             .root(self.project())
+            .worktrees(places.worktrees())
             .session(&self.session_id())
             .known_models(self.known_models(&places, &access)?)
             .fallback_models(settings.fallback_models().into_iter().map(|name| self.model_name(name)))

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use locum_core::ids::{Seq, Uid};
 use locum_core::task::event::StopCause;
-use locum_core::task::{Status, Task, TaskEvent};
+use locum_core::task::{Status, Step, Task, TaskEvent};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,7 @@ use crate::driver::{Driver, Finish, StopSignals};
 use crate::engine::Engine;
 use crate::journal::{Journal, JournalError};
 use crate::progress::News;
+use crate::workspace;
 use crate::store::{Error, Lease, Owner, OwnerId, TaskQuery, TaskRow};
 
 pub(crate) use minding::be_known;
@@ -351,7 +352,12 @@ async fn end_internally(engine: &Arc<Engine>, uid: &Uid, held: &Held, details: S
     let stopped = TaskEvent::Stopped { cause: StopCause::Internal { details }, partial: None };
     let ended = async {
         journal.push(&mut task, stopped)?;
-        if let locum_core::task::Step::Record(event) = task.next_step() {
+        if matches!(task.next_step(), Step::CloseWorkspace)
+            && let Some(event) = workspace::closed(&engine.hands, &task, held.signals.hand_over.clone()).await
+        {
+            journal.push(&mut task, event)?;
+        }
+        if let Step::Record(event) = task.next_step() {
             journal.push(&mut task, event)?;
         }
         journal.flush(&task).await

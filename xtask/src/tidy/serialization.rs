@@ -18,6 +18,8 @@ const BOUNDARY_MODULES: &[&str] = &[
     "crates/locum-core/src/task/event",
     "crates/locum-core/src/task/plan",
     "crates/locum-core/src/task/outcome",
+    // What the event log says of a worktree.
+    "crates/locum-core/src/task/workspace",
     "crates/locum-core/src/transcript",
     "crates/locum-core/src/usage",
     "crates/locum-core/src/limits",

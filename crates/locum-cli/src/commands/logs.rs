@@ -52,6 +52,13 @@ fn describe(event: &TaskEvent) -> String {
         TaskEvent::TurnStarted { turn, closing: Some(_), .. } => {
             format!("turn {turn}: asking the model for its last answer, as the budget ends")
         }
+        TaskEvent::WorkspaceReady { workspace } => {
+            format!("works in {} on {} from {}", workspace.path, workspace.branch, workspace.base)
+        }
+        TaskEvent::WorkspaceClosed { worktree } => match &worktree.problem {
+            Some(problem) => format!("left its worktree uncommitted: {}", shorten(problem)),
+            None => format!("left {} changed files on {}", worktree.files_changed, worktree.branch),
+        },
         TaskEvent::TurnStarted { turn, .. } => format!("turn {turn}: asking the model"),
         TaskEvent::TurnDeclined { turn, shortage } => format!("turn {turn}: not asked, {shortage}"),
         TaskEvent::BudgetNearing { scarce } => {

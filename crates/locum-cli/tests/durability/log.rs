@@ -41,6 +41,8 @@ pub(crate) fn read(records: &[Record], context: &str) -> Told {
             | TaskEvent::ModelReplaced { .. }
             | TaskEvent::TurnDeclined { .. }
             | TaskEvent::BudgetNearing { .. }
+            | TaskEvent::WorkspaceReady { .. }
+            | TaskEvent::WorkspaceClosed { .. }
             | TaskEvent::Stopped { .. } => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::admission::money::FirstRequest;
-use crate::admission::{Caller, Premises, agent_not_found, prompt, tools};
+use crate::admission::{Caller, Premises, Worktrees, agent_not_found, prompt, tools};
 use crate::agent::roster::Found;
 use crate::agent::{AgentSpec, Isolation, Roster, tool_names};
 use crate::budget::money;
@@ -208,7 +208,7 @@ impl Admission<'_> {
         let (fallback, unknown) = routing::fallback(&choice, own, premises.catalogue);
         let Choice { model, receipt: model_receipt, warning, .. } = choice;
         let isolation = entry.isolation.or(agent.isolation).unwrap_or(Isolation::None);
-        check_isolation(isolation)?;
+        check_isolation(isolation, premises.worktrees)?;
         let price = premises.catalogue.price_of(&model);
         let first = tokens_of_chars(system_prompt.chars().count() + entry.task.chars().count()) as u64;
         let delegates = granted.tools.iter().any(|tool| tool.name == tool_names::SUBAGENT);
@@ -230,7 +230,7 @@ impl Admission<'_> {
             bounds: Bounds { max_turns, budget, purses },
             grants: Grants {
                 tools: granted.tools,
-                root: premises.root.to_owned(),
+                root: root_of(premises).to_owned(),
                 cwd: entry.cwd.clone().unwrap_or_default(),
                 isolation,
                 depth_left,
@@ -354,12 +354,28 @@ fn check_budget(budget: &Budget, system: &str, task: &str) -> Result<(), Refusal
     Ok(())
 }
 
-fn check_isolation(isolation: Isolation) -> Result<(), Refusal> {
-    match isolation {
-        Isolation::None => Ok(()),
-        Isolation::Process | Isolation::Worktree => {
-            let message = format!("isolation `{}` cannot be had here", isolation.as_str());
-            Err(Refusal::new(Code::IsolationFailed, message).hint("leave `isolation` out, or say \"none\""))
+/// A task sees no more than the one that delegates it: a worktree's task delegates within its worktree.
+fn root_of<'a>(premises: &Premises<'a>) -> &'a str {
+    premises.caller.parent.as_ref().and_then(|parent| parent.root.as_deref()).unwrap_or(premises.root)
+}
+
+fn check_isolation(isolation: Isolation, worktrees: Worktrees) -> Result<(), Refusal> {
+    let refusal = |why: &str, hint: &str| {
+        let message = format!("isolation `{}` cannot be had here: {why}", isolation.as_str());
+        Err(Refusal::new(Code::IsolationFailed, message).hint(hint))
+    };
+    match (isolation, worktrees) {
+        (Isolation::None, _) | (Isolation::Worktree, Worktrees::Possible) => Ok(()),
+        (Isolation::Worktree, Worktrees::NoRepository) => refusal(
+            "the project is not a git repository",
+            "run `git init` and commit in the project, or leave `isolation` out",
+        ),
+        (Isolation::Worktree, Worktrees::NoPlace) => refusal(
+            "nobody said where worktrees are kept",
+            "name a directory with DeskBuilder::worktrees, or leave `isolation` out",
+        ),
+        (Isolation::Process, _) => {
+            refusal("tasks have no processes of their own yet", "leave `isolation` out, or say \"none\"")
         }
     }
 }

@@ -69,7 +69,7 @@ const KEYS: [(&str, Option<&str>); 7] = [
     ("fallback_models", None),
     ("max_depth", None),
     ("network", Some("commands cannot be cut off from the network yet")),
-    ("include_dirty", Some("worktrees are not made yet")),
+    ("include_dirty", None),
 ];
 
 const BUDGET_KEYS: [&str; 3] = ["max_input_tokens", "max_output_tokens", "max_cost_usd"];

@@ -8,6 +8,7 @@ use crate::ids::{AgentName, TaskId, Timestamp, Uid};
 use crate::protocol::Refusal;
 use crate::task::outcome::{Reason, Status};
 use crate::task::plan::Receipt;
+use crate::task::workspace::Worktree;
 use crate::usage::Usage;
 
 pub use shared_context::{
@@ -211,6 +212,9 @@ pub struct Collected {
     pub usage: Usage,
     /// What it was launched with.
     pub receipt: Receipt,
+    /// The worktree that it worked in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
     /// Whether the result was cut; `result` has the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
@@ -260,9 +264,9 @@ pub struct CancelReceipt {
     pub tasks: Vec<CancelledTask>,
     /// The processes that worked on them.
     pub processes: Vec<CancelledProcess>,
-    /// The worktree that was kept.
+    /// The worktree that the task worked in, as it was left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worktree: Option<String>,
+    pub worktree: Option<Worktree>,
     /// What the task used.
     pub usage: Usage,
 }

@@ -8,6 +8,7 @@ use crate::budget::{Scarce, Shortage};
 use crate::ids::{AgentName, Seq, TaskId, Timestamp};
 use crate::task::outcome::Outcome;
 use crate::task::plan::{ModelName, Plan};
+use crate::task::workspace::{Workspace, Worktree};
 use crate::transcript::{Repeat, Reply, ToolOutput};
 use crate::usage::TokenCount;
 
@@ -39,6 +40,16 @@ pub enum TaskEvent {
         /// The results that are handed on to it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         inputs: Vec<HandedOn>,
+    },
+    /// A worktree of its own was made, before its first turn.
+    WorkspaceReady {
+        /// The worktree.
+        workspace: Workspace,
+    },
+    /// What is in its worktree was seen to; its end follows.
+    WorkspaceClosed {
+        /// What was seen.
+        worktree: Worktree,
     },
     /// A model call begins. Written before the request is sent.
     TurnStarted {
@@ -246,6 +257,11 @@ pub enum StopCause {
         /// The turn.
         turn: u32,
         /// What is wrong.
+        details: String,
+    },
+    /// It could not be set apart as asked.
+    Isolation {
+        /// Why not.
         details: String,
     },
     /// A fault of locum, or of a component that it was given.

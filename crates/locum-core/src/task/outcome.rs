@@ -158,6 +158,8 @@ pub enum Failure {
         /// Why it did not.
         error: String,
     },
+    /// See [`Reason::Isolation`].
+    Isolation(String),
     /// See [`Reason::Interrupted`].
     Interrupted(String),
     /// See [`Reason::Internal`].
@@ -178,6 +180,7 @@ impl Failure {
             Self::Cut => Reason::Cut,
             Self::Empty => Reason::Empty,
             Self::Dependency { .. } => Reason::Dependency,
+            Self::Isolation(_) => Reason::Isolation,
             Self::Interrupted(_) => Reason::Interrupted,
             Self::Internal(_) => Reason::Internal,
         }
@@ -196,6 +199,7 @@ impl Failure {
             Self::Cut => "The answer was cut at the model's output limit".to_owned(),
             Self::Empty => "The model ended without an answer".to_owned(),
             Self::Dependency { task_id, error } => format!("Dependency {task_id} failed: {error}"),
+            Self::Isolation(details) => format!("Isolation failed: {details}"),
             Self::Interrupted(details) => format!("Interrupted: {details}"),
             Self::Internal(details) => format!("Internal error: {details}"),
         }

@@ -18,6 +18,10 @@ pub enum Step {
     Park,
     /// Append this; it follows from the log alone.
     Record(TaskEvent),
+    /// Make a worktree for the task, and append it or why there is none.
+    PrepareWorkspace,
+    /// See to what is in the task's worktree, and append what was seen.
+    CloseWorkspace,
     /// Ask the model, and append its answer or its failure.
     CallModel {
         /// The turn that was announced.
@@ -39,8 +43,13 @@ pub enum Step {
 impl Task {
     /// Decides what happens next.
     pub fn next_step(&self) -> Step {
+        self.before_the_end(self.decide())
+    }
+
+    fn decide(&self) -> Step {
         match &self.phase {
             Phase::Parked(_) => Step::Park,
+            Phase::Ready if self.needs_workspace() => Step::PrepareWorkspace,
             Phase::Ready => self.begin_turn(),
             Phase::Asking { call: CallState::Announced, .. } => Step::CallModel { turn: self.spent.usage.turns },
             Phase::Asking { call: CallState::Lost, reserved } => self.announce(self.spent.usage.turns, *reserved),
@@ -197,6 +206,7 @@ impl Task {
             StopCause::TimedOut { after_s } => Failure::Timeout { after_s: *after_s },
             StopCause::Stalled { after_s, during } => Failure::Stalled { after_s: *after_s, during: during.as_str() },
             StopCause::ToolLayer { turn, details } => Failure::Tool { turn: *turn, details: details.clone() },
+            StopCause::Isolation { details } => Failure::Isolation(details.clone()),
             StopCause::Internal { details } => Failure::Internal(details.clone()),
         };
         self.fail(&failure)

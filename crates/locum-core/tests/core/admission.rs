@@ -1,6 +1,6 @@
 //! What `spawn` gives and what it refuses.
 
-use locum_core::admission::Admitted;
+use locum_core::admission::{Admitted, Worktrees};
 use locum_core::agent::Isolation;
 use locum_core::ids::TaskId;
 use locum_core::protocol::{FaceDefaults, Refusal, SpawnEntry};
@@ -83,8 +83,37 @@ fn each_refusal_names_its_thing() {
     insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "max_input_tokens": 1})), @"BUDGET_EXCEEDED: the first request needs about 86 input tokens, 85 more than the budget (raise max_input_tokens)");
     insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "max_output_tokens": 0})), @"BUDGET_EXCEEDED: max_output_tokens leaves nothing for an answer");
     insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "model": "lrage"})), @"MODEL_NOT_FOUND: no model is called `lrage` (did you mean large or large-1?)");
-    insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "isolation": "worktree"})), @r#"ISOLATION_FAILED: isolation `worktree` cannot be had here (leave `isolation` out, or say "none")"#);
+    let apart = || json!({"agent": "reader", "task": "t", "isolation": "worktree"});
+    insta::assert_snapshot!(refused(|world| world.worktrees = Worktrees::NoRepository, apart()), @"");
+    insta::assert_snapshot!(refused(|world| world.worktrees = Worktrees::NoPlace, apart()), @"");
+    insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "isolation": "process"})), @"");
     insta::assert_snapshot!(refused(|_| {}, task(4001)), @"TASK_TOO_LARGE: the task has 1001 tokens; at most 1000 are allowed (write the context to shared_context and name its key in the task)");
+}
+
+#[test]
+fn a_worktree_is_had_by_call_or_agent_and_the_call_wins() {
+    let check = |agent: Option<Isolation>, call: Option<&str>, expected: Isolation| {
+        let mut world = World::new();
+        world.add("apart", |spec| spec.isolation = agent);
+        let plan = world.accept(json!({"agent": "apart", "task": "t", "isolation": call})).plan;
+        assert_eq!((plan.grants.isolation, plan.receipt.isolation), (expected, expected), "{agent:?} {call:?}");
+    };
+    check(None, None, Isolation::None);
+    check(None, Some("worktree"), Isolation::Worktree);
+    check(Some(Isolation::Worktree), None, Isolation::Worktree);
+    check(Some(Isolation::Worktree), Some("none"), Isolation::None);
+}
+
+/// What a task with a worktree delegates stays within that worktree.
+#[test]
+fn a_child_has_the_root_of_its_parent() {
+    let mut world = World::new();
+    world.limits.max_depth = 3;
+    world.called_by_task(&["read"], 2);
+    let root = |world: &World| world.accept(json!({"agent": "reader", "task": "t"})).plan.grants.root;
+    assert_eq!(root(&world), "/project");
+    world.caller.parent.as_mut().unwrap().root = Some("/state/worktrees/u".to_owned());
+    assert_eq!(root(&world), "/state/worktrees/u");
 }
 
 #[test]

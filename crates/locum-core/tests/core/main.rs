@@ -20,6 +20,7 @@ mod release;
 mod routing;
 mod session_life;
 mod shared_context;
+mod workspace;
 
 mod admission_properties;
 mod context_extensions;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use locum_core::ids::Timestamp;
-use locum_core::task::{LAST_ANSWER_NOTICE, LAST_TURN_NOTICE, Outcome, Record, Step, Task, TaskEvent};
+use locum_core::task::{LAST_ANSWER_NOTICE, LAST_TURN_NOTICE, Outcome, Record, Step, Task, TaskEvent, Workspace, Worktree};
 use locum_core::transcript::{Message, Repeat, ToolCall, ToolEnd, ToolOutput, ToolSpec, ToolUse};
 
 use crate::script::{ModelCall, Script, escape};
@@ -82,6 +82,8 @@ impl<'a> Stage<'a> {
             match self.played.task.next_step() {
                 Step::Park => self.append(TaskEvent::Released { inputs: self.script.inputs.clone() }),
                 Step::Record(event) => self.append(event),
+                Step::PrepareWorkspace => self.append(TaskEvent::WorkspaceReady { workspace: workspace() }),
+                Step::CloseWorkspace => self.append(TaskEvent::WorkspaceClosed { worktree: worktree() }),
                 Step::CallModel { turn } => self.call_model(turn),
                 Step::CallTools { turn, calls, repeat } => self.call_tools(turn, &calls, repeat),
                 Step::Done => return self.played,
@@ -192,6 +194,10 @@ impl<'a> Stage<'a> {
                 let line = output_line(self.tool_of(call_id), output);
                 self.played.lines.push(line);
             }
+            TaskEvent::WorkspaceReady { workspace } => self.played.lines.push(format!("+ {}", workspace.branch)),
+            TaskEvent::WorkspaceClosed { worktree } => {
+                self.played.lines.push(format!("- {}: {} changed", worktree.branch, worktree.files_changed));
+            }
             TaskEvent::Stopped { cause, .. } => self.played.lines.push(format!("! {cause:?}")),
             TaskEvent::Ended { outcome } => self.played.lines.push(format!("= {}", outcome_line(outcome))),
         }
@@ -212,6 +218,22 @@ impl<'a> Stage<'a> {
         let place = before.count();
         calls.map(|call| call.name.as_str()).nth(place).unwrap()
     }
+}
+
+/// A worktree, as it is when its task starts.
+pub(crate) fn workspace() -> Workspace {
+    Workspace {
+        path: "/state/worktrees/u".into(),
+        branch: "locum/u".into(),
+        base: "abc".into(),
+        dirty_left_out: 2,
+        dirty_taken: 0,
+    }
+}
+
+/// The same, after its task has ended.
+pub(crate) fn worktree() -> Worktree {
+    Worktree { files_changed: 1, problem: None, ..Worktree::unseen(&workspace(), String::new()) }
 }
 
 fn output_line(name: &str, output: &ToolOutput) -> String {

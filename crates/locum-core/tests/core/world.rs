@@ -1,6 +1,6 @@
 //! A small project: a few agents, tools and models, and a session. Cases change the field that they are about.
 
-use locum_core::admission::{self, Admitted, Caller, Order, ParentTask, Premises};
+use locum_core::admission::{self, Admitted, Caller, Order, ParentTask, Premises, Worktrees};
 use locum_core::agent::{AgentSpec, Roster, Source};
 use locum_core::ids::{AgentName, Identity, SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::limits::Limits;
@@ -40,6 +40,7 @@ pub(crate) struct World {
     pub(crate) caller: Caller,
     pub(crate) face: FaceDefaults,
     pub(crate) view: SessionView,
+    pub(crate) worktrees: Worktrees,
 }
 
 impl World {
@@ -67,6 +68,7 @@ impl World {
             caller: Caller::orchestrator(),
             face: FaceDefaults::native(),
             view: SessionView { next_task: 1, ..SessionView::default() },
+            worktrees: Worktrees::Possible,
         };
         world.add("reader", |agent| agent.tools = None);
         world.add("worker", |agent| agent.tools = Some(TOOLS.map(|(name, _)| name.to_owned()).to_vec()));
@@ -95,7 +97,7 @@ impl World {
         let identity = Identity::Subagent { agent: agent_name("worker"), task_id: TaskId::new(900) };
         self.caller = Caller {
             identity,
-            parent: Some(ParentTask { uid: uid(900), depth: 1, depth_left, tools, purses: Vec::new() }),
+            parent: Some(ParentTask { uid: uid(900), depth: 1, depth_left, tools, purses: Vec::new(), root: None }),
         };
     }
 
@@ -108,6 +110,7 @@ impl World {
             catalogue: &self.catalogue,
             limits: &self.limits,
             root: "/project",
+            worktrees: self.worktrees,
             caller: &self.caller,
             now: NOW,
         }

@@ -48,6 +48,7 @@ use crate::worker::Worker;
 /// | who answers otherwise | [`known_models`](Self::known_models), [`routing`](Self::routing), [`fallback_models`](Self::fallback_models) | the built-in catalogue, nobody |
 /// | where tasks are kept | [`store`](Self::store) | in memory |
 /// | where they belong | [`root`](Self::root), [`session`](Self::session) | the working directory, `main` |
+/// | where worktrees are kept | [`worktrees`](Self::worktrees) | nowhere |
 /// | how much is allowed | [`limits`](Self::limits), [`patience`](Self::patience), [`enabled`](Self::enabled) | see [`Limits`], [`Patience`] |
 /// | what is kept secret | [`redact`](Self::redact) | nothing is known to be |
 /// | what is logged | [`log`](Self::log) | nothing |
@@ -79,6 +80,7 @@ pub struct DeskBuilder {
     routing: RoutingRules,
     session: String,
     root: Option<PathBuf>,
+    worktrees: Option<PathBuf>,
     limits: Limits,
     enabled: bool,
     namespaces: bool,
@@ -108,6 +110,7 @@ impl Default for DeskBuilder {
             routing: RoutingRules::default(),
             session: "main".to_owned(),
             root: None,
+            worktrees: None,
             limits: Limits::default(),
             enabled: true,
             namespaces: false,
@@ -275,6 +278,14 @@ impl DeskBuilder {
         self
     }
 
+    /// Where the git worktrees of tasks are kept that ask for `isolation: worktree`: a directory outside the project.
+    /// Without one such a task is refused. It needs the `git` program.
+    #[must_use]
+    pub fn worktrees(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.worktrees = Some(directory.into());
+        self
+    }
+
     /// How many tasks may run and be started, how deep delegation may go, and how many turns an agent may have.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -391,6 +402,7 @@ impl DeskBuilder {
                 clock: self.clock,
                 pool: Arc::new(Pool::default()),
                 jobs: Arc::new(Jobs::new(self.sandbox)),
+                worktrees: self.worktrees,
                 hub: Hub::default(),
                 redactor: self.redactor,
                 log: self.log,

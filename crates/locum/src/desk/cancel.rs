@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::Desk;
 use super::collect::bounded;
 use super::spawn::is_open;
-use crate::engine::store_refusal;
+use crate::engine::{Finished, store_refusal};
 use crate::store::{Command, OwnerRow, TaskQuery, TaskRow};
 use crate::{process, worker};
 
@@ -120,13 +120,13 @@ impl Desk {
         let line = |row: &TaskRow| CancelledTask { task_id: row.summary.task_id, status: row.summary.standing.status };
         let tasks: Vec<CancelledTask> = tree.iter().map(line).collect();
         let row = tree.first().ok_or_else(|| Refusal::internal("the task is missing"))?;
-        let partial_result = if is_open(row) {
-            None
+        let (partial_result, worktree) = if is_open(row) {
+            (None, None)
         } else {
-            let outcome = self.engine.finished(row).await?.outcome;
+            let Finished { outcome, worktree, .. } = self.engine.finished(row).await?;
             let unfinished = !matches!(outcome, locum_core::task::Outcome::Completed { .. });
             let text = bounded(outcome.text(), face.result_chars_max).0;
-            Some(text).filter(|text| unfinished && !text.is_empty())
+            (Some(text).filter(|text| unfinished && !text.is_empty()), worktree)
         };
         let confirmed =
             tasks.iter().all(|task| task.status.is_final()) && processes.iter().all(|process| process.ended);
@@ -135,7 +135,7 @@ impl Desk {
             task_id: row.summary.task_id,
             status: row.summary.standing.status,
             partial_result,
-            receipt: CancelReceipt { confirmed, tasks, processes, worktree: None, usage },
+            receipt: CancelReceipt { confirmed, tasks, processes, worktree, usage },
         })))
     }
 }

@@ -93,7 +93,7 @@ impl Desk {
 }
 
 fn present(row: &TaskRow, finished: &Finished, face: &FaceDefaults) -> Collected {
-    let Finished { plan, outcome } = finished;
+    let Finished { plan, outcome, worktree } = finished;
     let (text, cut) = bounded(outcome.text(), face.result_chars_max);
     let (result, partial_result) = match outcome {
         Outcome::Completed { .. } => (Some(text), None),
@@ -103,6 +103,9 @@ fn present(row: &TaskRow, finished: &Finished, face: &FaceDefaults) -> Collected
     let mut warnings = plan.warnings.clone();
     if outcome.status() == Status::Completed && !plan.grants.tools.is_empty() && usage.tool_calls == 0 {
         warnings.push("the agent has tools and used none: its answer rests on nothing it looked up".to_owned());
+    }
+    if let Some(problem) = worktree.as_ref().and_then(|worktree| worktree.problem.as_ref()) {
+        warnings.push(format!("the work is in the worktree's directory and not on its branch: {problem}"));
     }
     Collected {
         task_id: plan.task_id,
@@ -115,6 +118,7 @@ fn present(row: &TaskRow, finished: &Finished, face: &FaceDefaults) -> Collected
         turns_used: usage.turns,
         usage,
         receipt: plan.receipt.clone(),
+        worktree: worktree.clone(),
         truncated: cut.then_some(true),
         warnings,
     }

@@ -39,7 +39,7 @@ pub(super) async fn run(
     let _ended = stop.clone().drop_guard();
     let grants = &task.plan().grants;
     let scope = ToolScope {
-        root: PathBuf::from(&grants.root),
+        root: PathBuf::from(task.root()),
         cwd: PathBuf::from(&grants.cwd),
         identity: task.plan().lineage.identity.clone(),
         stop,

@@ -55,6 +55,11 @@ impl Places {
         self.data.join("locum.db")
     }
 
+    /// The git worktrees of tasks.
+    pub fn worktrees(&self) -> PathBuf {
+        self.state.join("worktrees")
+    }
+
     /// The operation logs.
     pub fn logs(&self) -> PathBuf {
         self.state.join("logs")

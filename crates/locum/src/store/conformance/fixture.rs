@@ -85,6 +85,7 @@ pub(crate) fn admission(session: &SessionKey, orders: Vec<Order>, caller: Caller
             catalogue: &catalogue,
             limits: &Limits::default(),
             root: "/project",
+            worktrees: locum_core::admission::Worktrees::NoPlace,
             caller: &caller,
             now: at(i64::from(view.next_task)),
         };
@@ -122,7 +123,8 @@ pub(crate) async fn spawn(store: &dyn Store, name: &str, orders: Vec<Order>) -> 
 /// Admits tasks that another task delegates.
 pub(crate) async fn spawn_below(store: &dyn Store, name: &str, parent: &str, orders: Vec<Order>) -> Decided {
     let session = session(name);
-    let parent = ParentTask { uid: uid(parent), depth: 1, depth_left: 2, tools: Vec::new(), purses: Vec::new() };
+    let parent =
+        ParentTask { uid: uid(parent), depth: 1, depth_left: 2, tools: Vec::new(), purses: Vec::new(), root: None };
     let caller = Caller { identity: Identity::Orchestrator, parent: Some(parent) };
     store.decide(&session, Lookup::default(), None, admission(&session, orders, caller)).await.unwrap()
 }

@@ -1,0 +1,137 @@
+//! Seeing to a worktree when its task ends: what is in it is committed to its branch, and it stays unless it is empty.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use locum_core::task::{Workspace, Worktree};
+use tokio_util::sync::CancellationToken;
+
+use super::temporary_index::TemporaryIndex;
+use super::{RepositoryLock, Site, WorkspaceError, registration};
+use crate::git::{Checkout, GitError};
+
+/// Lines of the summary of a diff; more are counted.
+const STAT_LINES_MAX: u32 = 20;
+
+/// Commits what is in a task's worktree, removes the directory if nothing is in it, and says what was seen. Doing it
+/// again after a process was lost in between does the rest.
+pub(crate) fn close(
+    site: &Site,
+    workspace: &Workspace,
+    title: &str,
+    stop: &CancellationToken,
+) -> Result<Worktree, WorkspaceError> {
+    let project = Checkout::open(&site.project, stop)?;
+    let path = Path::new(&workspace.path);
+    let mut seen = Worktree { problem: None, ..Worktree::unseen(workspace, String::new()) };
+    let tip = if path.symlink_metadata().is_err() {
+        seen.removed = true;
+        project.commit(&format!("refs/heads/{}", workspace.branch))?
+    } else {
+        let here = registration::open(&project, path)?.ok_or_else(|| WorkspaceError::Unknown(path.to_owned()))?;
+        let (tip, uncommitted) = commit(site, &here, workspace, title)?;
+        seen.uncommitted = uncommitted;
+        if tip == workspace.base && uncommitted == 0 && is_empty(&here, workspace)? {
+            let _lock = RepositoryLock::hold(&site.directory, &project.common_dir()?, stop)?;
+            remove(&project, &here, workspace)?;
+            seen.removed = true;
+        }
+        Some(tip)
+    };
+    if let Some(tip) = tip {
+        (seen.files_changed, seen.diff_stat) = difference(&project, &workspace.base, &tip)?;
+    }
+    Ok(seen)
+}
+
+/// Commits everything in the worktree that can be; the tip of the branch, and how many files are not on it.
+fn commit(
+    site: &Site,
+    here: &Checkout,
+    workspace: &Workspace,
+    title: &str,
+) -> Result<(String, u64), WorkspaceError> {
+    let index = TemporaryIndex::of(here, &site.directory)?;
+    let beside = here.with_index(index.path());
+    let (files, repositories) = files_of(here.work_tree(), beside.changed_since_index()?);
+    beside.take_into_index(&files)?;
+    let head = here.head()?;
+    let tip = here.commit(&format!("refs/heads/{}", workspace.branch))?;
+    let tree = beside.write_tree()?;
+    let on_branch = here.branch()?.as_deref() == Some(&workspace.branch);
+    if tree == here.tree_of(&head)? && tip.as_deref() == Some(&head) {
+        return Ok((head, repositories));
+    }
+    // Wherever the agent went meanwhile, everything that it committed stays within reach of the branch.
+    let mut parents = vec![head.as_str()];
+    if let Some(tip) = tip.as_deref().filter(|tip| *tip != head) {
+        if !here.contains(&head, tip)? {
+            parents.push(tip);
+        }
+    }
+    let made = here.commit_tree(&tree, &parents, title)?;
+    here.move_branch(&workspace.branch, &made, tip.as_deref())?;
+    if on_branch {
+        // The worktree's own index follows, so that its status says what is so. Without it nothing is lost.
+        fs::rename(index.path(), here.index_file()?).ok();
+    }
+    Ok((made, repositories))
+}
+
+/// The files among changed names, and how many are repositories of their own: those cannot be committed.
+pub(super) fn files_of(root: &Path, names: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, u64) {
+    let is_directory = |name: &[u8]| {
+        let path = root.join(OsStr::from_bytes(name.strip_suffix(b"/").unwrap_or(name)));
+        path.symlink_metadata().is_ok_and(|found| found.is_dir())
+    };
+    let (repositories, files): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| is_directory(name));
+    (files, repositories.len() as u64)
+}
+
+/// Whether nothing is in the directory that is not in its base: git itself would remove ignored files.
+fn is_empty(here: &Checkout, workspace: &Workspace) -> Result<bool, GitError> {
+    // The file that git's own look follows must be the one that git wrote.
+    let link = fs::symlink_metadata(here.work_tree().join(".git")).is_ok_and(|found| found.is_file())
+        && fs::read(here.work_tree().join(".git")).is_ok_and(|said| {
+            said.strip_prefix(b"gitdir: ".as_slice()).map(|said| said.strip_suffix(b"\n").unwrap_or(said))
+                == Some(here.git_dir().as_os_str().as_bytes())
+        });
+    Ok(link
+        && here.head()? == workspace.base
+        && here.branch()?.as_deref() == Some(&workspace.branch)
+        && !here.has_ignored_files()?
+        && !here.has_submodules(&workspace.base)?)
+}
+
+/// Removes a directory in which nothing is, and its branch if another one has its commit.
+fn remove(project: &Checkout, here: &Checkout, workspace: &Workspace) -> Result<(), GitError> {
+    project.remove_worktree(here.work_tree())?;
+    let elsewhere = project.text(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "--count=2",
+        &format!("--contains={}", workspace.base),
+        "--",
+        "refs/heads",
+        "refs/remotes",
+        "refs/tags",
+    ])?;
+    let ours = format!("refs/heads/{}", workspace.branch);
+    if elsewhere.lines().any(|name| name != ours) {
+        project.remove_branch(&workspace.branch, &workspace.base)?;
+    }
+    Ok(())
+}
+
+/// How many files differ between two commits, and which.
+pub(crate) fn difference(project: &Checkout, base: &str, tip: &str) -> Result<(u64, String), GitError> {
+    let lines = format!("--stat-count={STAT_LINES_MAX}");
+    let stat = ["diff-tree", "-r", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    let verb = [&stat[..], &["--stat=100", &lines, "--end-of-options", base, tip]].concat();
+    let text = project.text(&verb)?;
+    let last = text.lines().last().unwrap_or_default().trim();
+    let count = last.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    Ok((count, text))
+}
