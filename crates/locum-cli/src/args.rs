@@ -134,8 +134,18 @@ pub(crate) struct TaskOptions {
     /// Directory to work in, below the project's root
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
+    /// Work apart from the project: worktree makes a git worktree and a branch for the task
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub(crate) isolation: Option<Apart>,
     #[command(flatten)]
     pub(crate) routing: RoutingOptions,
+}
+
+/// How a task is set apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Apart {
+    Worktree,
+    None,
 }
 
 #[derive(Debug, Args)]

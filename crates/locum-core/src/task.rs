@@ -228,11 +228,7 @@ impl Task {
             }
             TaskEvent::ModelReplaced { turn, to, why, .. } => self.replace_model(turn, &to, why).map_err(misfit)?,
             TaskEvent::ToolStarted { turn, call_id, repeat, .. } => {
-                let pending = self.pending_mut(turn, &call_id).ok_or(misfit("no such tool call"))?;
-                if repeat == Repeat::Unsafe && matches!(pending.state, ToolState::Started) {
-                    return Err(misfit("an unrepeatable tool call was started twice"));
-                }
-                pending.state = ToolState::Started;
+                self.start_tool(turn, &call_id, repeat).map_err(misfit)?;
             }
             TaskEvent::ToolEnded { turn, call_id, output, .. } => {
                 let denied = output.end == ToolEnd::Denied;
@@ -374,6 +370,15 @@ impl Task {
         }
         let Phase::Tooling(pending) = &mut self.phase else { return None };
         pending.iter_mut().find(|pending| pending.call.id == call_id && pending.is_open())
+    }
+
+    fn start_tool(&mut self, turn: u32, call_id: &str, repeat: Repeat) -> Result<(), &'static str> {
+        let pending = self.pending_mut(turn, call_id).ok_or("no such tool call")?;
+        if repeat == Repeat::Unsafe && matches!(pending.state, ToolState::Started) {
+            return Err("an unrepeatable tool call was started twice");
+        }
+        pending.state = ToolState::Started;
+        Ok(())
     }
 
     /// Once every call is answered, the answers join the conversation in the order of the calls.

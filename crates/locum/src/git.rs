@@ -100,9 +100,8 @@ fn version(text: &str) -> Option<(u32, u32)> {
 
 fn first_outside(directories: impl Iterator<Item = PathBuf>, project: &Path) -> Option<PathBuf> {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
-    let is_program = |path: &PathBuf| {
-        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
+    let is_program =
+        |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     directories
         .filter(|directory| directory.is_absolute())
         .filter_map(|directory| directory.join("git").canonicalize().ok())
@@ -131,7 +130,8 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
         std::os::unix::fs::symlink(project.path(), outside.path().join("link")).unwrap();
-        let places = [PathBuf::from("."), project.path().to_owned(), outside.path().join("link"), outside.path().to_owned()];
+        let places =
+            [PathBuf::from("."), project.path().to_owned(), outside.path().join("link"), outside.path().to_owned()];
         let found = first_outside(places.into_iter(), project.path()).unwrap();
         assert_eq!(found, outside.path().canonicalize().unwrap().join("git"));
     }

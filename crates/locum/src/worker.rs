@@ -24,8 +24,8 @@ use crate::driver::{Driver, Finish, StopSignals};
 use crate::engine::Engine;
 use crate::journal::{Journal, JournalError};
 use crate::progress::News;
-use crate::workspace;
 use crate::store::{Error, Lease, Owner, OwnerId, TaskQuery, TaskRow};
+use crate::workspace;
 
 pub(crate) use minding::be_known;
 use minding::{obey, watch};

@@ -4,10 +4,11 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use locum::agent::Isolation;
 use locum::limits;
 use locum::protocol::{FaceDefaults, Refusal, Response, SpawnEntry, SubagentAction};
 
-use crate::args::{Pair, RoutingOptions, TaskOptions};
+use crate::args::{Apart, Pair, RoutingOptions, TaskOptions};
 use crate::door::Door;
 use crate::output::live::Live;
 
@@ -50,7 +51,8 @@ pub(super) async fn ask(door: &Door, action: SubagentAction, face: FaceDefaults)
 
 /// An entry for one task as a person gave it.
 pub(super) fn entry(door: &Door, agent: String, task: String, options: TaskOptions) -> SpawnEntry {
-    let TaskOptions { label, timeout, max_input_tokens, max_output_tokens, max_cost_usd, cwd, routing } = options;
+    let TaskOptions { label, timeout, max_input_tokens, max_output_tokens, max_cost_usd, cwd, isolation, routing } =
+        options;
     let mut entry = SpawnEntry {
         agent,
         task,
@@ -60,6 +62,10 @@ pub(super) fn entry(door: &Door, agent: String, task: String, options: TaskOptio
         max_output_tokens,
         max_cost_usd,
         cwd,
+        isolation: isolation.map(|apart| match apart {
+            Apart::Worktree => Isolation::Worktree,
+            Apart::None => Isolation::None,
+        }),
         model: door.call_model.clone(),
         ..SpawnEntry::default()
     };

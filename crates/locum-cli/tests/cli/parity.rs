@@ -125,6 +125,7 @@ fn through_library(builder: DeskBuilder) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let builder = builder.standard_tools().bundled_agents().root(home.project()).session("test");
+        let builder = builder.worktrees(home.locum_home().join("state/worktrees"));
         let environment = Environment::new([], home.project());
         let builder = builder.sandbox(Sandbox::new(Level::Full, &environment, &Places::below(&home.locum_home())));
         let desk = builder.session_model(&script(&home), "set by --model").build().unwrap();

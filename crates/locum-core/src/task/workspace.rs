@@ -39,7 +39,8 @@ pub struct Worktree {
     /// Which, and how much, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff_stat: String,
-    /// How many files are in the directory and not on the branch.
+    /// How many files, ignored ones included, are in the directory and not on the branch; a directory that is ignored
+    /// whole, or is a repository of its own, counts as one.
     pub uncommitted: u64,
     /// How many uncommitted files of the project were not in it.
     #[serde(default)]
@@ -134,7 +135,8 @@ impl Task {
 /// What the model is told of its worktree.
 fn introduction(workspace: &Workspace) -> String {
     let Workspace { branch, base, dirty_left_out, dirty_taken, .. } = workspace;
-    let files = |count: u64| if count == 1 { "1 uncommitted file".to_owned() } else { format!("{count} uncommitted files") };
+    let files =
+        |count: u64| if count == 1 { "1 uncommitted file".to_owned() } else { format!("{count} uncommitted files") };
     let begins = match dirty_taken {
         0 => format!("at commit {base}"),
         count => format!("at commit {base}, which has {} of the project in it", files(*count)),

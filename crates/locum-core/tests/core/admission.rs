@@ -84,9 +84,9 @@ fn each_refusal_names_its_thing() {
     insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "max_output_tokens": 0})), @"BUDGET_EXCEEDED: max_output_tokens leaves nothing for an answer");
     insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "model": "lrage"})), @"MODEL_NOT_FOUND: no model is called `lrage` (did you mean large or large-1?)");
     let apart = || json!({"agent": "reader", "task": "t", "isolation": "worktree"});
-    insta::assert_snapshot!(refused(|world| world.worktrees = Worktrees::NoRepository, apart()), @"");
-    insta::assert_snapshot!(refused(|world| world.worktrees = Worktrees::NoPlace, apart()), @"");
-    insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "isolation": "process"})), @"");
+    insta::assert_snapshot!(refused(|world| world.worktrees = Worktrees::NoRepository, apart()), @"ISOLATION_FAILED: isolation `worktree` cannot be had here: the project is not a git repository (run `git init` and commit in the project, or leave `isolation` out)");
+    insta::assert_snapshot!(refused(|world| world.worktrees = Worktrees::NoPlace, apart()), @"ISOLATION_FAILED: isolation `worktree` cannot be had here: nobody said where worktrees are kept (name a directory with DeskBuilder::worktrees, or leave `isolation` out)");
+    insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "isolation": "process"})), @r#"ISOLATION_FAILED: isolation `process` cannot be had here: tasks have no processes of their own yet (leave `isolation` out, or say "none")"#);
     insta::assert_snapshot!(refused(|_| {}, task(4001)), @"TASK_TOO_LARGE: the task has 1001 tokens; at most 1000 are allowed (write the context to shared_context and name its key in the task)");
 }
 

@@ -5,6 +5,7 @@ use locum_core::task::{Outcome, Record, Task, TaskEvent};
 
 const V1: &str = include_str!("golden/v1.jsonl");
 const V1_REPLACED: &str = include_str!("golden/v1_replaced.jsonl");
+const V1_WORKTREE: &str = include_str!("golden/v1_worktree.jsonl");
 
 fn logs(text: &str) -> Vec<Vec<Record>> {
     let mut logs: Vec<Vec<Record>> = Vec::new();
@@ -72,8 +73,19 @@ fn logs_with_a_replaced_model_replay() {
 }
 
 #[test]
+fn logs_with_a_worktree_replay() {
+    let log = logs(V1_WORKTREE).remove(0);
+    assert_eq!(check(&log), "t_01: Well done (12 entries, 2 turns, 2 calls, 0 tokens in)");
+    let task = Task::replay(log).unwrap();
+    assert_eq!(task.workspace().map(|workspace| workspace.dirty_left_out), Some(2));
+    assert_eq!(task.worktree().map(|worktree| worktree.files_changed), Some(1));
+    let failed = logs(V1_WORKTREE).remove(1);
+    assert_eq!(check(&failed), "t_01: Isolation failed: git was not found (3 entries, 0 turns, 0 calls, 0 tokens in)");
+}
+
+#[test]
 fn logs_of_version_1_are_written_as_they_were_read() {
-    for line in V1.lines().chain(V1_REPLACED.lines()) {
+    for line in V1.lines().chain(V1_REPLACED.lines()).chain(V1_WORKTREE.lines()) {
         let record: Record = serde_json::from_str(line).unwrap();
         assert_eq!(serde_json::to_string(&record).unwrap(), line);
     }
@@ -95,4 +107,7 @@ fn the_golden_logs_hold_every_kind_of_entry() {
         assert!(V1.contains(&format!("\"event\":\"{kind}\"")), "{kind}");
     }
     assert!(V1_REPLACED.contains("\"event\":\"model_replaced\""));
+    for kind in ["workspace_ready", "workspace_closed"] {
+        assert!(V1_WORKTREE.contains(&format!("\"event\":\"{kind}\"")), "{kind}");
+    }
 }

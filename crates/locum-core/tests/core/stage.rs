@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use locum_core::ids::Timestamp;
-use locum_core::task::{LAST_ANSWER_NOTICE, LAST_TURN_NOTICE, Outcome, Record, Step, Task, TaskEvent, Workspace, Worktree};
+use locum_core::task::{
+    LAST_ANSWER_NOTICE, LAST_TURN_NOTICE, Outcome, Record, Step, Task, TaskEvent, Workspace, Worktree,
+};
 use locum_core::transcript::{Message, Repeat, ToolCall, ToolEnd, ToolOutput, ToolSpec, ToolUse};
 
 use crate::script::{ModelCall, Script, escape};

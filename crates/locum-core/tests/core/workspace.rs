@@ -64,7 +64,10 @@ fn the_model_is_told_of_it() {
     check(workspace(), "2 uncommitted files of the project are not in it.");
     check(Workspace { dirty_left_out: 1, ..workspace() }, "1 uncommitted file of the project is not in it.");
     check(Workspace { dirty_left_out: 0, ..workspace() }, "at commit abc. Your changes");
-    check(Workspace { dirty_left_out: 0, dirty_taken: 3, ..workspace() }, "which has 3 uncommitted files of the project in it.");
+    check(
+        Workspace { dirty_left_out: 0, dirty_taken: 3, ..workspace() },
+        "which has 3 uncommitted files of the project in it.",
+    );
     assert_eq!(task.next_step(), Step::PrepareWorkspace);
     task.apply(record(2, TaskEvent::Stopped { cause: StopCause::Cancelled, partial: None })).unwrap();
     assert!(matches!(task.next_step(), Step::Record(TaskEvent::Ended { .. })), "nothing was made, nothing is seen to");

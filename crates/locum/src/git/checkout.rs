@@ -47,6 +47,7 @@ impl Whereabouts for Nowhere {
 pub(crate) struct Checkout {
     git: Git,
     git_dir: PathBuf,
+    common_dir: PathBuf,
     work_tree: PathBuf,
     /// Another index than the checkout's own.
     index: Option<PathBuf>,
@@ -89,6 +90,7 @@ impl Checkout {
         let git = Git::find(root, stop)?;
         let mut checkout = Self {
             git,
+            common_dir: git_dir.clone(),
             git_dir,
             work_tree: root.to_owned(),
             index: None,
@@ -102,6 +104,8 @@ impl Checkout {
         }
         let texts: Vec<String> = keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect();
         checkout.settings = surroundings::settings(texts.iter().map(String::as_str));
+        let common = checkout.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+        checkout.common_dir = PathBuf::from(OsStr::from_bytes(&common));
         Ok(checkout)
     }
 
@@ -124,9 +128,8 @@ impl Checkout {
     }
 
     /// The directory that all checkouts of the repository share.
-    pub(crate) fn common_dir(&self) -> Result<PathBuf, GitError> {
-        let line = self.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
-        Ok(PathBuf::from(OsStr::from_bytes(&line)))
+    pub(crate) fn common_dir(&self) -> &Path {
+        &self.common_dir
     }
 
     /// The index of the checkout.
@@ -142,7 +145,8 @@ impl Checkout {
 
     /// The commit that a name stands for.
     pub(crate) fn commit(&self, name: &str) -> Result<Option<String>, GitError> {
-        let said = self.say(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])?;
+        let said =
+            self.say(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])?;
         let text = String::from_utf8_lossy(&said.output).trim().to_owned();
         Ok(Some(text).filter(|text| said.code == Some(0) && !text.is_empty()))
     }
@@ -167,8 +171,14 @@ impl Checkout {
     /// How many files of the checkout are not as its commit has them; files that are ignored do not count.
     pub(crate) fn dirty_files(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let mut names = Vec::new();
-        let entries =
-            self.records(&["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames"])?;
+        let entries = self.records(&[
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--untracked-files=all",
+            "--ignore-submodules=all",
+            "--no-renames",
+        ])?;
         for entry in entries {
             names.extend(entry.get(3..).map(<[u8]>::to_vec));
         }
@@ -184,11 +194,9 @@ impl Checkout {
         Ok(names)
     }
 
-    /// Whether there are files that are ignored.
-    pub(crate) fn has_ignored_files(&self) -> Result<bool, GitError> {
-        let names =
-            self.records(&["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"])?;
-        Ok(!names.is_empty())
+    /// The files and whole directories that are ignored.
+    pub(crate) fn ignored(&self) -> Result<Vec<Vec<u8>>, GitError> {
+        self.records(&["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"])
     }
 
     /// Whether a commit has repositories within it.
@@ -250,8 +258,14 @@ impl Checkout {
 
     /// Makes a checkout of a commit in a new directory, on no branch.
     pub(crate) fn add_worktree(&self, path: &Path, commit: &str) -> Result<(), GitError> {
-        let verb: [&OsStr; 6] =
-            ["worktree".as_ref(), "add".as_ref(), "--detach".as_ref(), "--end-of-options".as_ref(), path.as_os_str(), commit.as_ref()];
+        let verb: [&OsStr; 6] = [
+            "worktree".as_ref(),
+            "add".as_ref(),
+            "--detach".as_ref(),
+            "--end-of-options".as_ref(),
+            path.as_os_str(),
+            commit.as_ref(),
+        ];
         let verb = verb.map(OsStr::to_owned);
         self.ended_well(&verb, run(&self.git, &verb, self, b"", &self.stop)?)?;
         Ok(())
@@ -285,16 +299,6 @@ impl Checkout {
         Ok(all)
     }
 
-    /// The branches below a prefix, each with its commit.
-    pub(crate) fn branches(&self, prefix: &str) -> Result<Vec<(String, String)>, GitError> {
-        let text = self.text(&["for-each-ref", "--format=%(objectname) %(refname)", "--", &format!("refs/heads/{prefix}")])?;
-        let line = |line: &str| {
-            let (commit, name) = line.split_once(' ')?;
-            Some((name.strip_prefix("refs/heads/")?.to_owned(), commit.to_owned()))
-        };
-        Ok(text.lines().filter_map(line).collect())
-    }
-
     /// What git says, which must end well. Its last line end is left out.
     pub(crate) fn text(&self, verb: &[&str]) -> Result<String, GitError> {
         Ok(String::from_utf8_lossy(&self.line(verb)?).into_owned())
@@ -303,11 +307,6 @@ impl Checkout {
     /// What git says, however it ends.
     pub(crate) fn say(&self, verb: &[&str]) -> Result<Said, GitError> {
         run(&self.git, &owned(verb), self, b"", &self.stop)
-    }
-
-    /// The same, and git is told something.
-    pub(crate) fn say_to(&self, verb: &[&str], input: &[u8]) -> Result<Said, GitError> {
-        run(&self.git, &owned(verb), self, input, &self.stop)
     }
 
     fn line(&self, verb: &[&str]) -> Result<Vec<u8>, GitError> {

@@ -106,7 +106,11 @@ fn converse(child: &mut Child, input: &[u8], bounds: &Bounds<'_>) -> Result<Said
             end(child);
             break;
         }
-        wait_for_any(to.as_ref().map(AsFd::as_fd), output.as_ref().map(AsFd::as_fd), complaints.as_ref().map(AsFd::as_fd))?;
+        wait_for_any(
+            to.as_ref().map(AsFd::as_fd),
+            output.as_ref().map(AsFd::as_fd),
+            complaints.as_ref().map(AsFd::as_fd),
+        )?;
         if to.as_mut().is_some_and(|pipe| tell(pipe, input, &mut told)) {
             to = None;
         }

@@ -30,11 +30,11 @@ pub(crate) fn close(
         seen.removed = true;
         project.commit(&format!("refs/heads/{}", workspace.branch))?
     } else {
-        let here = registration::open(&project, path)?.ok_or_else(|| WorkspaceError::Unknown(path.to_owned()))?;
+        let here = registration::open(&project, path).ok_or_else(|| WorkspaceError::Unknown(path.to_owned()))?;
         let (tip, uncommitted) = commit(site, &here, workspace, title)?;
         seen.uncommitted = uncommitted;
-        if tip == workspace.base && uncommitted == 0 && is_empty(&here, workspace)? {
-            let _lock = RepositoryLock::hold(&site.directory, &project.common_dir()?, stop)?;
+        if tip == workspace.base && uncommitted == 0 && may_go(&here, workspace)? {
+            let _lock = RepositoryLock::hold(&site.directory, project.common_dir(), stop)?;
             remove(&project, &here, workspace)?;
             seen.removed = true;
         }
@@ -47,22 +47,19 @@ pub(crate) fn close(
 }
 
 /// Commits everything in the worktree that can be; the tip of the branch, and how many files are not on it.
-fn commit(
-    site: &Site,
-    here: &Checkout,
-    workspace: &Workspace,
-    title: &str,
-) -> Result<(String, u64), WorkspaceError> {
+fn commit(site: &Site, here: &Checkout, workspace: &Workspace, title: &str) -> Result<(String, u64), WorkspaceError> {
     let index = TemporaryIndex::of(here, &site.directory)?;
     let beside = here.with_index(index.path());
     let (files, repositories) = files_of(here.work_tree(), beside.changed_since_index()?);
+    // What is ignored is somebody's work too.
+    let left = repositories + beside.ignored()?.len() as u64;
     beside.take_into_index(&files)?;
     let head = here.head()?;
     let tip = here.commit(&format!("refs/heads/{}", workspace.branch))?;
     let tree = beside.write_tree()?;
     let on_branch = here.branch()?.as_deref() == Some(&workspace.branch);
     if tree == here.tree_of(&head)? && tip.as_deref() == Some(&head) {
-        return Ok((head, repositories));
+        return Ok((head, left));
     }
     // Wherever the agent went meanwhile, everything that it committed stays within reach of the branch.
     let mut parents = vec![head.as_str()];
@@ -77,7 +74,7 @@ fn commit(
         // The worktree's own index follows, so that its status says what is so. Without it nothing is lost.
         fs::rename(index.path(), here.index_file()?).ok();
     }
-    Ok((made, repositories))
+    Ok((made, left))
 }
 
 /// The files among changed names, and how many are repositories of their own: those cannot be committed.
@@ -90,8 +87,8 @@ pub(super) fn files_of(root: &Path, names: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, u64) 
     (files, repositories.len() as u64)
 }
 
-/// Whether nothing is in the directory that is not in its base: git itself would remove ignored files.
-fn is_empty(here: &Checkout, workspace: &Workspace) -> Result<bool, GitError> {
+/// Whether git can be asked to remove the directory, in which nothing was found that is not in its base.
+fn may_go(here: &Checkout, workspace: &Workspace) -> Result<bool, GitError> {
     // The file that git's own look follows must be the one that git wrote.
     let link = fs::symlink_metadata(here.work_tree().join(".git")).is_ok_and(|found| found.is_file())
         && fs::read(here.work_tree().join(".git")).is_ok_and(|said| {
@@ -101,7 +98,6 @@ fn is_empty(here: &Checkout, workspace: &Workspace) -> Result<bool, GitError> {
     Ok(link
         && here.head()? == workspace.base
         && here.branch()?.as_deref() == Some(&workspace.branch)
-        && !here.has_ignored_files()?
         && !here.has_submodules(&workspace.base)?)
 }
 

@@ -23,16 +23,12 @@ struct Base {
 
 /// Makes the worktree of a task, or finds the one that a lost process has made. Nothing is written to the user's
 /// checkout or its index.
-pub(crate) fn prepare(
-    site: &Site,
-    include_dirty: bool,
-    stop: &CancellationToken,
-) -> Result<Workspace, WorkspaceError> {
+pub(crate) fn prepare(site: &Site, include_dirty: bool, stop: &CancellationToken) -> Result<Workspace, WorkspaceError> {
     let project = Checkout::open(&site.project, stop)?;
     let head = project.head()?;
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(&site.directory).map_err(WorkspaceError::file(&site.directory))?;
-    let _lock = RepositoryLock::hold(&site.directory, &project.common_dir()?, stop)?;
+    let _lock = RepositoryLock::hold(&site.directory, project.common_dir(), stop)?;
     let branch = site.branch();
     let begun = project.commit(&format!("refs/heads/{branch}"))?;
     let base = base(site, &project, head, begun.clone(), include_dirty)?;
@@ -42,7 +38,7 @@ pub(crate) fn prepare(
         None => {
             let path = unused(site)?;
             project.add_worktree(&path, &base.commit)?;
-            let made = registration::open(&project, &path)?.ok_or_else(|| WorkspaceError::Unknown(path.clone()))?;
+            let made = registration::open(&project, &path).ok_or_else(|| WorkspaceError::Unknown(path.clone()))?;
             if begun.is_none() {
                 made.move_branch(&branch, &base.commit, None)?;
             }

@@ -7,13 +7,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::git::{Checkout, GitError};
+use crate::git::Checkout;
 
 /// Worktrees of one repository that are looked through: git itself is slow long before.
 const WORKTREES_MAX: usize = 100_000;
 
 /// The repository's directory for the worktree at this path.
-pub(crate) fn find(common: &Path, path: &Path) -> Option<PathBuf> {
+fn find(common: &Path, path: &Path) -> Option<PathBuf> {
     let wanted = path.join(".git");
     let entries = fs::read_dir(common.join("worktrees")).ok()?;
     entries.flatten().take(WORKTREES_MAX).map(|entry| entry.path()).find(|kept| {
@@ -24,7 +24,6 @@ pub(crate) fn find(common: &Path, path: &Path) -> Option<PathBuf> {
 }
 
 /// The worktree at this path, as a checkout; none if the repository does not know it.
-pub(crate) fn open(project: &Checkout, path: &Path) -> Result<Option<Checkout>, GitError> {
-    let common = project.common_dir()?;
-    Ok(find(&common, path).map(|kept| project.elsewhere(path, &kept)))
+pub(crate) fn open(project: &Checkout, path: &Path) -> Option<Checkout> {
+    find(project.common_dir(), path).map(|kept| project.elsewhere(path, &kept))
 }

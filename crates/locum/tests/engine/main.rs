@@ -4,6 +4,7 @@
 
 mod cast;
 mod faulty;
+mod repository;
 mod stage;
 
 mod cycle;
@@ -33,3 +34,4 @@ mod operations;
 mod progress;
 mod secrets;
 mod sessions;
+mod worktrees;

@@ -119,6 +119,16 @@ pub(super) const CONFINEMENTS: &[Confinement] = &[
         advice: "start it through the process module, which also ends it",
     },
     Confinement {
+        rule: "one-git-runner",
+        scope: "crates/",
+        words: &["GIT_DIR", "GIT_CONFIG_COUNT", "Git::find"],
+        places: &[Place {
+            path: "crates/locum/src/git",
+            reason: "runs git so that nothing of a repository's configuration is run",
+        }],
+        advice: "ask for it through a checkout of the git module",
+    },
+    Confinement {
         rule: "no-async-trait",
         scope: "crates/",
         words: &["async_trait"],
