@@ -63,10 +63,10 @@ fn commit(site: &Site, here: &Checkout, workspace: &Workspace, title: &str) -> R
     }
     // Wherever the agent went meanwhile, everything that it committed stays within reach of the branch.
     let mut parents = vec![head.as_str()];
-    if let Some(tip) = tip.as_deref().filter(|tip| *tip != head) {
-        if !here.contains(&head, tip)? {
-            parents.push(tip);
-        }
+    if let Some(tip) = tip.as_deref().filter(|tip| *tip != head)
+        && !here.contains(&head, tip)?
+    {
+        parents.push(tip);
     }
     let made = here.commit_tree(&tree, &parents, title)?;
     here.move_branch(&workspace.branch, &made, tip.as_deref())?;
