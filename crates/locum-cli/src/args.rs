@@ -1,10 +1,13 @@
 //! The command line, as it is said. What it means is made of it in `door` and `commands`.
 
 mod models;
+mod worktree;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use worktree::WorktreeVerb;
 
 pub(crate) use models::{Models, RouteArgs, RoutingOptions};
 
@@ -76,6 +79,9 @@ pub(crate) enum Command {
     /// Show models, what they cost, and which one would be chosen
     #[command(subcommand)]
     Models(Models),
+    /// Show what tasks left in their worktrees, take it, or let it go
+    #[command(subcommand)]
+    Worktree(WorktreeVerb),
     /// Show or change the shared context of the session
     #[command(subcommand)]
     Context(ContextVerb),

@@ -18,6 +18,7 @@ mod sessions;
 mod spawn;
 mod tasks;
 mod tools;
+mod worktree;
 
 use std::time::Duration;
 
@@ -70,6 +71,7 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Logs(args) => logs::logs(args, global, output).await,
         Command::Agents(args) => agents::agents(args, global, output).await,
         Command::Models(args) => models::models(args, global, output).await,
+        Command::Worktree(verb) => worktree::worktree(verb, global, output).await,
         Command::Context(args) => context::context(args, global, output).await,
         Command::Call(args) => call::call(args, global, output).await,
         Command::Prompt => prompt::prompt(global, output).await,

@@ -15,6 +15,7 @@ mod spawn;
 mod status;
 pub(crate) mod storm;
 mod wait;
+mod worktrees;
 
 use std::sync::Arc;
 

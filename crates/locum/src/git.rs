@@ -7,6 +7,7 @@
 //! describes the contents, such as line endings, stays in force.
 
 pub(crate) mod checkout;
+pub(crate) mod merging;
 mod surroundings;
 
 use std::ffi::OsString;

@@ -20,6 +20,7 @@ pub mod agents;
 pub mod tools;
 
 pub mod store;
+pub mod worktrees;
 
 pub mod launch;
 pub mod sandbox;

@@ -23,7 +23,7 @@ use crate::git::GitError;
 use crate::hands::Hands;
 use crate::pool::PoolError;
 
-pub(crate) use closing::close;
+pub(crate) use closing::{close, commit, difference, is_as_made};
 pub(crate) use lock::RepositoryLock;
 pub(crate) use preparing::prepare;
 

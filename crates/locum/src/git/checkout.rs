@@ -318,7 +318,7 @@ impl Checkout {
     }
 
     /// What git says, record by record.
-    fn records(&self, verb: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
+    pub(super) fn records(&self, verb: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
         Ok(self.records_with_gaps(verb)?.into_iter().filter(|record| !record.is_empty()).collect())
     }
 
@@ -333,14 +333,20 @@ impl Checkout {
     }
 
     fn ended_well(&self, verb: &[OsString], said: Said) -> Result<Said, GitError> {
-        if said.code == Some(0) {
-            return Ok(said);
-        }
-        let complaint = String::from_utf8_lossy(&said.complaints);
-        let message: String = complaint.trim().chars().take(COMPLAINT_CHARS_MAX).collect();
-        let message = if message.is_empty() { format!("it ended with {:?}", said.code) } else { message };
-        Err(GitError::Failed { verb: shown(verb), message })
+        if said.code == Some(0) { Ok(said) } else { Err(failed(verb, &said)) }
     }
+
+    /// What is said of a verb that did not end well.
+    pub(super) fn failure(&self, verb: &[&str], said: &Said) -> GitError {
+        failed(&owned(verb), said)
+    }
+}
+
+fn failed(verb: &[OsString], said: &Said) -> GitError {
+    let complaint = String::from_utf8_lossy(&said.complaints);
+    let message: String = complaint.trim().chars().take(COMPLAINT_CHARS_MAX).collect();
+    let message = if message.is_empty() { format!("it ended with {:?}", said.code) } else { message };
+    GitError::Failed { verb: shown(verb), message }
 }
 
 fn owned(verb: &[&str]) -> Vec<OsString> {

@@ -15,6 +15,9 @@ use crate::git::{Checkout, GitError};
 /// Lines of the summary of a diff; more are counted.
 const STAT_LINES_MAX: u32 = 20;
 
+/// Bytes of the file in a worktree that says where its repository is: a path.
+const LINK_BYTES_MAX: u64 = 8192;
+
 /// Commits what is in a task's worktree, removes the directory if nothing is in it, and says what was seen. Doing it
 /// again after a process was lost in between does the rest.
 pub(crate) fn close(
@@ -31,7 +34,7 @@ pub(crate) fn close(
         project.commit(&format!("refs/heads/{}", workspace.branch))?
     } else {
         let here = registration::open(&project, path).ok_or_else(|| WorkspaceError::Unknown(path.to_owned()))?;
-        let (tip, uncommitted) = commit(site, &here, workspace, title)?;
+        let (tip, uncommitted) = commit(&site.directory, &here, &workspace.branch, title)?;
         seen.uncommitted = uncommitted;
         if tip == workspace.base && uncommitted == 0 && may_go(&here, workspace)? {
             let _lock = RepositoryLock::hold(&site.directory, project.common_dir(), stop)?;
@@ -47,17 +50,22 @@ pub(crate) fn close(
 }
 
 /// Commits everything in the worktree that can be; the tip of the branch, and how many files are not on it.
-fn commit(site: &Site, here: &Checkout, workspace: &Workspace, title: &str) -> Result<(String, u64), WorkspaceError> {
-    let index = TemporaryIndex::of(here, &site.directory)?;
+pub(crate) fn commit(
+    directory: &Path,
+    here: &Checkout,
+    branch: &str,
+    title: &str,
+) -> Result<(String, u64), WorkspaceError> {
+    let index = TemporaryIndex::of(here, directory)?;
     let beside = here.with_index(index.path());
     let (files, repositories) = files_of(here.work_tree(), beside.changed_since_index()?);
     // What is ignored is somebody's work too.
     let left = repositories + beside.ignored()?.len() as u64;
     beside.take_into_index(&files)?;
     let head = here.head()?;
-    let tip = here.commit(&format!("refs/heads/{}", workspace.branch))?;
+    let tip = here.commit(&format!("refs/heads/{}", branch))?;
     let tree = beside.write_tree()?;
-    let on_branch = here.branch()?.as_deref() == Some(&workspace.branch);
+    let on_branch = here.branch()?.as_deref() == Some(branch);
     if tree == here.tree_of(&head)? && tip.as_deref() == Some(&head) {
         return Ok((head, left));
     }
@@ -69,7 +77,7 @@ fn commit(site: &Site, here: &Checkout, workspace: &Workspace, title: &str) -> R
         parents.push(tip);
     }
     let made = here.commit_tree(&tree, &parents, title)?;
-    here.move_branch(&workspace.branch, &made, tip.as_deref())?;
+    here.move_branch(branch, &made, tip.as_deref())?;
     if on_branch {
         // The worktree's own index follows, so that its status says what is so. Without it nothing is lost.
         fs::rename(index.path(), here.index_file()?).ok();
@@ -87,35 +95,28 @@ pub(super) fn files_of(root: &Path, names: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, u64) 
     (files, repositories.len() as u64)
 }
 
-/// Whether git can be asked to remove the directory, in which nothing was found that is not in its base.
+/// Whether git can be asked to remove the directory: its own look follows the file that it wrote into it, and looks into
+/// repositories within.
 fn may_go(here: &Checkout, workspace: &Workspace) -> Result<bool, GitError> {
-    // The file that git's own look follows must be the one that git wrote.
-    let link = fs::symlink_metadata(here.work_tree().join(".git")).is_ok_and(|found| found.is_file())
-        && fs::read(here.work_tree().join(".git")).is_ok_and(|said| {
-            said.strip_prefix(b"gitdir: ".as_slice()).map(|said| said.strip_suffix(b"\n").unwrap_or(said))
-                == Some(here.git_dir().as_os_str().as_bytes())
+    Ok(is_as_made(here, &workspace.branch)? && !here.has_submodules(&workspace.base)?)
+}
+
+/// Whether the worktree is where the repository has it, on its branch.
+pub(crate) fn is_as_made(here: &Checkout, branch: &str) -> Result<bool, GitError> {
+    let link = here.work_tree().join(".git");
+    let is_file = fs::symlink_metadata(&link).is_ok_and(|found| found.is_file() && found.len() < LINK_BYTES_MAX);
+    let leads_home = is_file
+        && fs::read(&link).is_ok_and(|said| {
+            let said = said.strip_prefix(b"gitdir: ".as_slice()).unwrap_or_default();
+            said.strip_suffix(b"\n").unwrap_or(said) == here.git_dir().as_os_str().as_bytes()
         });
-    Ok(link
-        && here.head()? == workspace.base
-        && here.branch()?.as_deref() == Some(&workspace.branch)
-        && !here.has_submodules(&workspace.base)?)
+    Ok(leads_home && here.branch()?.as_deref() == Some(branch))
 }
 
 /// Removes a directory in which nothing is, and its branch if another one has its commit.
 fn remove(project: &Checkout, here: &Checkout, workspace: &Workspace) -> Result<(), GitError> {
     project.remove_worktree(here.work_tree())?;
-    let elsewhere = project.text(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "--count=2",
-        &format!("--contains={}", workspace.base),
-        "--",
-        "refs/heads",
-        "refs/remotes",
-        "refs/tags",
-    ])?;
-    let ours = format!("refs/heads/{}", workspace.branch);
-    if elsewhere.lines().any(|name| name != ours) {
+    if project.is_elsewhere(&workspace.branch, &workspace.base)? {
         project.remove_branch(&workspace.branch, &workspace.base)?;
     }
     Ok(())
@@ -123,11 +124,5 @@ fn remove(project: &Checkout, here: &Checkout, workspace: &Workspace) -> Result<
 
 /// How many files differ between two commits, and which.
 pub(crate) fn difference(project: &Checkout, base: &str, tip: &str) -> Result<(u64, String), GitError> {
-    let lines = format!("--stat-count={STAT_LINES_MAX}");
-    let stat = ["diff-tree", "-r", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
-    let verb = [&stat[..], &["--stat=100", &lines, "--end-of-options", base, tip]].concat();
-    let text = project.text(&verb)?;
-    let last = text.lines().last().unwrap_or_default().trim();
-    let count = last.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
-    Ok((count, text))
+    project.summary(base, tip, STAT_LINES_MAX)
 }

@@ -20,8 +20,8 @@ impl TemporaryIndex {
         fs::create_dir_all(&indices).map_err(WorkspaceError::file(&indices))?;
         let index = Self { path: indices.join(format!("{:016x}", fastrand::u64(..))) };
         let own = checkout.index_file()?;
-        match fs::copy(&own, &index.path) {
-            Ok(_) => {}
+        match copy_with_time(&own, &index.path) {
+            Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 checkout.with_index(&index.path).fill_index(&checkout.head()?)?;
             }
@@ -33,6 +33,14 @@ impl TemporaryIndex {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Copies an index with its time. Git compares that with the times of files: a file that was written in the same second
+/// as the index is read to see whether it has changed, and beside a younger index it would pass for unchanged.
+fn copy_with_time(from: &Path, to: &Path) -> std::io::Result<()> {
+    let modified = fs::metadata(from)?.modified()?;
+    fs::copy(from, to)?;
+    fs::OpenOptions::new().write(true).open(to)?.set_modified(modified)
 }
 
 impl Drop for TemporaryIndex {

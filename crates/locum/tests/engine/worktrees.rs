@@ -95,6 +95,17 @@ async fn what_an_agent_changes_is_on_its_branch_and_nowhere_else() {
     assert_eq!(repository.everything(), before);
 }
 
+/// Git tells a changed file by its size and time first: these have both in common.
+#[tokio::test]
+async fn a_change_of_the_same_size_in_the_same_second_is_seen() {
+    for _ in 0..4 {
+        let repository = Repository::new();
+        let answer = changes(&repository, json!({"a.txt": "one\ntwo\nTHREE\n"})).await;
+        check(&answer, &json!({"worktree": {"files_changed": 1}}));
+        assert_eq!(repository.file_on(text(&answer, "branch"), "a.txt"), "one\ntwo\nTHREE");
+    }
+}
+
 #[tokio::test]
 async fn a_worktree_in_which_nothing_is_goes_with_its_task() {
     let repository = Repository::new();
