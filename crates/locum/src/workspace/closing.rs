@@ -63,7 +63,7 @@ pub(crate) fn commit(
     let left = repositories + beside.ignored()?.len() as u64;
     beside.take_into_index(&files)?;
     let head = here.head()?;
-    let tip = here.commit(&format!("refs/heads/{}", branch))?;
+    let tip = here.commit(&format!("refs/heads/{branch}"))?;
     let tree = beside.write_tree()?;
     let on_branch = here.branch()?.as_deref() == Some(branch);
     if tree == here.tree_of(&head)? && tip.as_deref() == Some(&head) {
