@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use locum::models::providers::Protocol;
 use locum::store::sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 
@@ -45,32 +46,41 @@ pub(crate) struct Case {
     pub(crate) who: Who,
     /// Conversations at once.
     pub(crate) tasks: usize,
+    /// What is spoken.
+    pub(crate) protocol: String,
     /// Their shape, as the model's name.
     pub(crate) shape: String,
 }
 
 impl Case {
+    /// A case in Chat Completions.
     pub(crate) fn new(who: Who, tasks: usize, shape: Shape) -> Self {
-        Self { who, tasks, shape: shape.to_string() }
+        Self::speaking(Protocol::OpenaiChat, who, tasks, shape)
+    }
+
+    /// A case in any protocol.
+    pub(crate) fn speaking(protocol: Protocol, who: Who, tasks: usize, shape: Shape) -> Self {
+        Self { who, tasks, protocol: protocol.to_string(), shape: shape.to_string() }
     }
 }
 
 /// Measures one case and prints what it cost. A first, small round warms connections and code and is not counted.
 pub(crate) fn run(case: &str, address: &str) -> anyhow::Result<()> {
     let case: Case = serde_json::from_str(case).context("the case cannot be read")?;
-    let shape: Shape = case.shape.parse()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let cost = runtime.block_on(measure(&case, shape, address))?;
+    let cost = runtime.block_on(measure(&case, address))?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", serde_json::to_string(&cost)?)?;
     Ok(())
 }
 
-async fn measure(case: &Case, shape: Shape, address: &str) -> anyhow::Result<Cost> {
+async fn measure(case: &Case, address: &str) -> anyhow::Result<Cost> {
+    let shape: Shape = case.shape.parse()?;
+    let protocol: Protocol = case.protocol.parse()?;
     if case.who == Who::Floor {
-        floor::run(address, Shape { turns: 1, ..shape }, 1).await?;
+        floor::run(address, protocol, Shape { turns: 1, ..shape }, 1).await?;
         let meter = Meter::start();
-        floor::run(address, shape, case.tasks).await?;
+        floor::run(address, protocol, shape, case.tasks).await?;
         return Ok(meter.stop());
     }
     let directory = tempfile::tempdir()?;
@@ -79,7 +89,7 @@ async fn measure(case: &Case, shape: Shape, address: &str) -> anyhow::Result<Cos
         Who::Floor | Who::Memory => None,
     };
     let keeping = sqlite.clone().map_or(Keeping::Memory, Keeping::Sqlite);
-    let desk = subject::desk(address, shape, &keeping)?;
+    let desk = subject::desk(address, protocol, shape, &keeping)?;
     subject::run(&desk, 1).await?;
     let before = sqlite.as_ref().map_or(0, |store| store.commits());
     let meter = Meter::start();

@@ -10,11 +10,14 @@ mod commands;
 mod floor;
 mod measure;
 mod report;
+mod rounds;
+mod rows;
 mod server;
 mod shape;
 mod startup;
 mod subject;
 mod suite;
+mod wire;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -25,6 +25,11 @@ pub(crate) struct Report {
     /// What should be measured and is not yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_measured: Vec<String>,
+    /// How busy the machine was: it decides what the figures are worth.
+    #[serde(default)]
+    pub(crate) load_before: String,
+    #[serde(default)]
+    pub(crate) load_after: String,
 }
 
 impl Report {
@@ -54,7 +59,7 @@ impl Report {
             // Writing to a text cannot fail.
             writeln!(
                 text,
-                "{name:<58} {:>10.3} {}{most}{}{mark}",
+                "{name:<64} {:>10.3} {}{most}{}{mark}",
                 figure.value,
                 figure.unit,
                 change.unwrap_or_default()
@@ -62,7 +67,7 @@ impl Report {
             .ok();
         }
         for name in &self.not_measured {
-            writeln!(text, "{name:<58} {:>10}", "not measured yet").ok();
+            writeln!(text, "{name:<64} {:>10}", "not measured yet").ok();
         }
         text
     }

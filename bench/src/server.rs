@@ -1,4 +1,4 @@
-//! A model server on loopback: Chat Completions, streamed, from a conversation's shape alone.
+//! A model server on loopback: every protocol, streamed, from a conversation's shape alone.
 
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -12,7 +12,8 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use crate::shape::{Shape, TOOL};
+use crate::shape::Shape;
+use crate::wire;
 
 /// Serves until its standard input ends: a parent that dies takes its server with it.
 pub(crate) fn serve() -> anyhow::Result<()> {
@@ -44,43 +45,31 @@ async fn accept(listener: TcpListener) -> anyhow::Result<()> {
 }
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-    let Some(shape) = shape_of(&body) else {
-        let mut refusal = Response::new(Full::new(Bytes::from_static(b"no shape")));
+    let (Some(protocol), Some(shape)) = (wire::spoken_at(&path), shape_of(&path, &body)) else {
+        let mut refusal = Response::new(Full::new(Bytes::from_static(b"no protocol or no shape")));
         *refusal.status_mut() = hyper::StatusCode::BAD_REQUEST;
         return Ok(refusal);
     };
     if shape.latency_ms > 0 {
         tokio::time::sleep(Duration::from_millis(shape.latency_ms)).await;
     }
-    let turn = memchr::memmem::find_iter(&body, b"\"role\":\"assistant\"").count() as u32 + 1;
-    let text = if turn < shape.turns { tool_call(turn) } else { final_answer(shape.chunks) };
+    let turn = memchr::memmem::find_iter(&body, wire::mark(protocol)).count() as u32 + 1;
+    let is_last = turn >= shape.turns;
+    let text = if is_last { wire::final_answer(protocol, shape.chunks) } else { wire::tool_call(protocol, turn) };
     let mut response = Response::new(Full::new(Bytes::from(text)));
     response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static("text/event-stream"));
     Ok(response)
 }
 
-/// The model's name stands near the front of every request.
-fn shape_of(body: &[u8]) -> Option<Shape> {
+/// The model's name stands in the path, or near the front of the request.
+fn shape_of(path: &str, body: &[u8]) -> Option<Shape> {
     const KEY: &[u8] = b"\"model\":\"";
+    if let Some((_, name)) = path.split_once("/models/") {
+        return name.split(':').next()?.parse().ok();
+    }
     let start = memchr::memmem::find(body, KEY)? + KEY.len();
     let end = start + memchr::memchr(b'"', body.get(start..)?)?;
     std::str::from_utf8(&body[start..end]).ok()?.parse().ok()
-}
-
-fn tool_call(turn: u32) -> String {
-    format!(
-        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"role\":\"assistant\",\"tool_calls\":[{{\"index\":0,\
-         \"id\":\"call_{turn}\",\"type\":\"function\",\"function\":{{\"name\":\"{TOOL}\",\
-         \"arguments\":\"{{\\\"page\\\":{turn}}}\"}}}}]}}}}]}}\n\n\
-         data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}],\
-         \"usage\":{{\"prompt_tokens\":100,\"completion_tokens\":10}}}}\n\ndata: [DONE]\n\n"
-    )
-}
-
-fn final_answer(chunks: u32) -> String {
-    let piece = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word \"}}]}\n\n";
-    let end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\
-               \"usage\":{\"prompt_tokens\":100,\"completion_tokens\":10}}\n\ndata: [DONE]\n\n";
-    piece.repeat(chunks as usize) + end
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use locum::models::Access;
+use locum::models::providers::Protocol;
+use locum::models::{Access, ProviderAccess};
 use locum::protocol::request::Run;
 use locum::protocol::{FaceDefaults, SpawnEntry, SubagentAction};
 use locum::store::Store;
@@ -15,6 +16,7 @@ use locum::{AgentName, AgentSpec, Desk, Limits, Request, Response, ToolRequest};
 use serde_json::{Value, json};
 
 use crate::shape::{Shape, TOOL};
+use crate::wire;
 
 /// Where tasks are kept.
 pub(crate) enum Keeping {
@@ -51,7 +53,7 @@ impl Tool for Fetch {
 }
 
 /// Builds a desk whose model is the server at `address`.
-pub(crate) fn desk(address: &str, shape: Shape, keeping: &Keeping) -> anyhow::Result<Desk> {
+pub(crate) fn desk(address: &str, protocol: Protocol, shape: Shape, keeping: &Keeping) -> anyhow::Result<Desk> {
     let mut agent = AgentSpec::new(AgentName::parse("fetcher")?, "Fetches pages", "You fetch.");
     agent.tools = Some(vec![TOOL.to_owned()]);
     agent.max_turns = Some(shape.turns + 1);
@@ -59,12 +61,16 @@ pub(crate) fn desk(address: &str, shape: Shape, keeping: &Keeping) -> anyhow::Re
         Keeping::Memory => Arc::new(MemoryStore::new()),
         Keeping::Sqlite(store) => Arc::clone(store) as Arc<dyn Store>,
     };
-    let access = Access::default().base_url("openai", &format!("http://{address}/v1"));
+    let provider = wire::provider(protocol);
+    let base_url = Some(format!("http://{address}{}", wire::base(protocol)));
+    let said = ProviderAccess { base_url, protocol: Some(protocol), ..ProviderAccess::default() };
+    let mut access = Access::default();
+    access.providers.insert(provider.to_owned(), said);
     let limits = Limits { max_running: u32::MAX, max_spawns: u32::MAX, max_turns: 100_000, ..Limits::default() };
     Ok(Desk::builder()
         .store(store)
         .access(access)
-        .session_model(&format!("openai:{shape}"), "the benchmark's server")
+        .session_model(&format!("{provider}:{shape}"), "the benchmark's server")
         .tool(Arc::new(Fetch::new(shape.tool_bytes)))
         .agent(agent)
         .limits(limits)
