@@ -131,7 +131,7 @@ impl Logs for SqliteStore {
         Box::pin(async move {
             let Some(append) = append? else { return Ok(Appended::default()) };
             let notice = Notice::when(append.ends());
-            self.writer.write_checked(move |connection| Ok((append.write(connection)?, notice))).await
+            self.writer.write_undoing(move |connection| Ok((append.write(connection)?, notice))).await
         })
     }
 

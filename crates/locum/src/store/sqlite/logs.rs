@@ -114,24 +114,41 @@ impl Append {
         Ok(place)
     }
 
+    /// Writes the events, then how the task stands. The events come first because only they can be too large or in the
+    /// way of others: what fails before anything was written need not be undone.
     fn advance(&self, connection: &Connection, place: &Place) -> Result<(), Error> {
-        if place.is_running && self.standing.status == Status::Running {
+        insert_events(connection, place.task, &self.events)?;
+        let advanced = if place.is_running && self.standing.status == Status::Running {
             // The common case: it leaves every column alone that an index or a trigger names.
             let statement = "UPDATE tasks SET seq = ?2, activity = ?3, usage = ?4 WHERE key = ?1";
             let standing = &self.standing;
             let after = self.numbers.1.cast_signed();
-            execute(connection, statement, (place.task, after, &standing.activity, &standing.usage))?;
+            execute(connection, statement, (place.task, after, &standing.activity, &standing.usage)).map(drop)
         } else {
-            set_standing(connection, place.task, self.numbers.1, &self.standing)?;
-        }
-        insert_events(connection, place.task, &self.events)
+            set_standing(connection, place.task, self.numbers.1, &self.standing)
+        };
+        advanced.inspect_err(|_| self.take_events_back(connection, place))
     }
 
     fn end(&self, connection: &Connection, place: &Place) -> Result<(), Error> {
-        set_standing(connection, place.task, self.numbers.1, &self.standing)?;
-        insert_events(connection, place.task, &self.events)?;
-        forget_commands(connection, place.task)
+        self.advance(connection, place)?;
+        // Nothing about this task can make it fail: it is the database that does.
+        forget_commands(connection, place.task).inspect_err(|_| abandon(connection))
     }
+
+    /// Undoes what was written before a failure, without the price of a savepoint for every append.
+    fn take_events_back(&self, connection: &Connection, place: &Place) {
+        let statement = "DELETE FROM events WHERE task = ?1 AND seq = ?2";
+        if execute(connection, statement, (place.task, self.events.seq.cast_signed())).is_err() {
+            abandon(connection);
+        }
+    }
+}
+
+/// Ends the transaction with everything in it: half an append must not be committed.
+fn abandon(connection: &Connection) {
+    // Fails if SQLite has done it already.
+    connection.execute_batch("ROLLBACK").ok();
 }
 
 /// Notes how a task stands. Nobody holds one that has ended.

@@ -235,6 +235,43 @@ async fn a_full_disk_is_told_and_passes() {
 }
 
 #[tokio::test]
+async fn what_fails_of_itself_does_not_undo_its_neighbours() {
+    // Each stands for something that is wrong with one task's rows alone: nobody else may hear of it.
+    let faults = [
+        "INSERT INTO events (task, seq, at, event) SELECT key, 2, 0, '{}' FROM tasks WHERE uid = 'b'",
+        "CREATE TRIGGER fault BEFORE UPDATE OF seq ON tasks WHEN old.uid = 'b' BEGIN SELECT RAISE(ABORT, 'fault'); END",
+        "CREATE TRIGGER fault BEFORE INSERT ON events WHEN new.event LIKE '%faulty%' BEGIN SELECT RAISE(ABORT, 'fault'); END",
+    ];
+    for fault in faults {
+        let place = Place::new();
+        let store = place.open();
+        spawn(&store, "main", vec![order("a"), order("b"), order("c")]).await;
+        let standing = row(&store, "a").await.summary.standing;
+        let break_it = store.writer.write(move |connection| {
+            connection.execute_batch(fault).map_err(Failure::new)?;
+            Ok(((), Notice::None))
+        });
+        break_it.await.unwrap();
+        let before = events_of(&place, "b");
+        let neighbours = join(write_reply(&store, "a", "fine", &standing), write_reply(&store, "c", "fine", &standing));
+        let all = join(write_reply(&store, "b", "faulty", &standing), neighbours);
+        let (failed, neighbours) = while_the_writer_is_busy(&store, all).await;
+        assert!(matches!(failed, Err(Error::Failed(_))), "{fault}: {failed:?}");
+        neighbours.0.unwrap();
+        neighbours.1.unwrap();
+        assert_eq!((log(&store, "a").await.len(), log(&store, "c").await.len()), (2, 2), "{fault}");
+        assert_eq!((events_of(&place, "b"), row(&store, "b").await.summary.seq), (before, 1), "{fault}");
+    }
+}
+
+/// How many rows of events a task has.
+fn events_of(place: &Place, uid: &str) -> i64 {
+    let connection = rusqlite::Connection::open(&place.path).unwrap();
+    let query = "SELECT count(*) FROM events JOIN tasks ON tasks.key = events.task WHERE tasks.uid = ?1";
+    connection.query_row(query, [uid], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
 async fn a_lost_transaction_is_told_to_everybody_in_it() {
     let place = Place::new();
     let store = place.open();

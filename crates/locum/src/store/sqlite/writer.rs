@@ -63,15 +63,8 @@ impl Writer {
         self.post(work, Undoing::Alone).await
     }
 
-    /// The same for work that leaves nothing behind when it refuses. It is spared a savepoint of its own; the price is that a failure of the database in it undoes everything that is committed with it.
-    pub(super) async fn write_checked<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.post(work, Undoing::Together).await
-    }
-
-    /// The same for work that undoes by itself what it has written, whatever it fails of.
+    /// The same for work that undoes by itself what it has written, whatever it fails of, or ends the transaction if it
+    /// cannot. It is spared a savepoint of its own.
     pub(super) async fn write_undoing<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
@@ -151,8 +144,6 @@ struct Posted<T, W> {
 enum Undoing {
     /// By itself.
     Alone,
-    /// With everything that is committed with it.
-    Together,
     /// It does that itself.
     Done,
 }
@@ -252,7 +243,7 @@ impl WriterLoop {
         }
     }
 
-    /// Runs jobs in one transaction. Each has a savepoint: one that fails does not undo the others.
+    /// Runs jobs in one transaction. One that fails does not undo the others: it has a savepoint, or undoes itself.
     fn commit(&self, jobs: &mut [Box<dyn Job>]) -> Result<Notice, Failure> {
         let run = |statement: &str| {
             let mut statement = self.connection.prepare_cached(statement).map_err(Failure::new)?;
@@ -272,12 +263,9 @@ impl WriterLoop {
                 Err(Undo { cause }) if alone => {
                     run("ROLLBACK TO job").map_err(|failure| cause.unwrap_or(failure))?;
                 }
-                Err(Undo { cause: Some(cause) })
-                    if job.undoing() == Undoing::Together || self.connection.is_autocommit() =>
-                {
-                    return Err(cause);
-                }
-                // It refused and left nothing behind.
+                // Nothing of the transaction is left.
+                Err(Undo { cause: Some(cause) }) if self.connection.is_autocommit() => return Err(cause),
+                // It refused, or failed, and left nothing behind.
                 Err(_) => {}
             }
             if alone {
