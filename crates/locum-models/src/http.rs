@@ -348,10 +348,17 @@ impl Answer {
     }
 
     /// Reads what follows the last event, which is nothing, so that the connection can be used again.
-    pub(crate) async fn end(mut self) {
+    pub(crate) async fn end(&mut self) {
         let rest = async { while let Some(Ok(_)) = self.body.frame().await {} };
         // Too late only means that the connection is closed instead.
         drop(tokio::time::timeout(END_WAIT, rest).await);
+    }
+
+    /// Lets the connection go back to where the next request looks for one. It is taken back by a task of its own, and
+    /// whoever asks before that opens another connection that nobody needs.
+    pub(crate) async fn give_back(self) {
+        drop(self);
+        tokio::task::yield_now().await;
     }
 }
 

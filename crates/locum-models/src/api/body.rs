@@ -46,6 +46,7 @@ pub(super) async fn read(
         Progress::Whole => {}
         Progress::Done => answer.end().await,
     }
+    answer.give_back().await;
     draft.finish(sent_bytes, deltas)
 }
 
