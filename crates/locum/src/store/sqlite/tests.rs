@@ -412,7 +412,8 @@ async fn tasks_of_an_older_database_are_counted() {
     drop(store);
     let connection = rusqlite::Connection::open(&place.path).unwrap();
     let older = "DROP TRIGGER tasks_accepted; DROP TRIGGER tasks_changed; PRAGMA user_version = 2;
-        ALTER TABLE sessions DROP COLUMN unfinished; ALTER TABLE sessions DROP COLUMN running;";
+        ALTER TABLE sessions DROP COLUMN unfinished; ALTER TABLE sessions DROP COLUMN running;
+        ALTER TABLE sessions DROP COLUMN delegated; DROP TABLE purses; DROP TABLE drawn;";
     connection.execute_batch(older).unwrap();
     drop(connection);
 
