@@ -1,7 +1,7 @@
 //! A whole run: every group of rows, a table of them, and JSON for the next comparison.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
@@ -84,17 +84,22 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
         if let Err(error) = group(&bench, &mut report) {
             failures.push(format!("{name}: {error:#}"));
         }
+        // A run that is broken off leaves what it has measured.
+        save(options.json.as_deref(), &report)?;
     }
     for name in NOT_MEASURED {
         report.leave_out(name);
     }
     report.load_after = load();
     show(&report, old.as_ref())?;
-    if let Some(path) = &options.json {
-        std::fs::write(path, serde_json::to_string_pretty(&report)?)?;
-    }
+    save(options.json.as_deref(), &report)?;
     anyhow::ensure!(failures.is_empty(), "could not be measured: {}", failures.join("; "));
     Ok(())
+}
+
+fn save(path: Option<&Path>, report: &Report) -> anyhow::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    std::fs::write(path, serde_json::to_string_pretty(report)?).with_context(|| path.display().to_string())
 }
 
 fn show(report: &Report, old: Option<&Report>) -> anyhow::Result<()> {
