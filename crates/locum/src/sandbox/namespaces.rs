@@ -72,7 +72,8 @@ fn first_process(order: &Order, protected: &[Name], telling: std::os::fd::Borrow
         set_pdeathsig(Signal::SIGKILL).map_err(|error| format!("the launcher's end cannot be noticed: {error}"))?;
         // The outer process keeps the system's files: it has names in the project to give back.
         unshare(CloneFlags::CLONE_NEWNS).map_err(|error| format!("files cannot be shown in another way: {error}"))?;
-        view::enter(order, protected)?;
+        let protected = protected.iter().map(Name::again).collect::<Result<Vec<_>, _>>()?;
+        view::enter(order, &protected)?;
         raw::loopback_up().map_err(|error| format!("the loopback interface cannot be switched on: {error}"))?;
         // The command must not look into this process.
         set_dumpable(false).map_err(|error| format!("the launcher cannot be closed to the command: {error}"))?;

@@ -8,7 +8,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -34,6 +34,18 @@ pub(super) struct Name {
 }
 
 impl Name {
+    /// The same name once more, looked at in a namespace of its own: a mount can only be made of what was opened there.
+    /// What is not what it was is refused.
+    pub(super) fn again(&self) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("{} cannot be protected: {error}", self.path.display());
+        let file = open(&self.path).map_err(failed)?;
+        let (before, now) = (self.file.metadata().map_err(failed)?, file.metadata().map_err(failed)?);
+        if (before.dev(), before.ino()) != (now.dev(), now.ino()) {
+            return Err(format!("{} cannot be protected: it has changed meanwhile", self.path.display()));
+        }
+        Ok(Self { path: self.path.clone(), file })
+    }
+
     /// What the name stood for, as a path that does not go by the name. It is good for this process and those forked
     /// from it.
     pub(super) fn source(&self) -> PathBuf {
@@ -61,8 +73,7 @@ pub(super) fn hold(root: &Path) -> Result<Protected, String> {
     }
     for name in NAMES.iter().chain(&ALSO_MISSING) {
         let path = root.join(name);
-        let opened = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(&path);
-        match opened.and_then(|file| Ok((file.metadata()?, file))) {
+        match open(&path).and_then(|file| Ok((file.metadata()?, file))) {
             Ok((found, _)) if found.is_symlink() => {
                 return Err(format!(
                     "{} is a symbolic link, which cannot be protected: put the directory itself there",
@@ -75,6 +86,11 @@ pub(super) fn hold(root: &Path) -> Result<Protected, String> {
         }
     }
     Ok(held)
+}
+
+/// What is at a path, without following it.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)
 }
 
 impl Drop for Protected {
