@@ -11,6 +11,7 @@ use crate::agent::{AgentSpec, Roster};
 use crate::budget::Purse;
 use crate::ids::{Identity, SessionKey, Timestamp, Uid};
 use crate::limits::{self, Limits};
+use crate::permission::Permissions;
 use crate::protocol::{Code, Refusal};
 use crate::routing::Catalogue;
 use crate::session::SessionView;
@@ -39,6 +40,8 @@ pub struct Premises<'a> {
     pub commands: Commands<'a>,
     /// Whether a task can have a worktree of its own.
     pub worktrees: Worktrees,
+    /// What the settings say about the use of tools.
+    pub permissions: &'a Permissions,
     /// Who asks.
     pub caller: &'a Caller,
     /// The time.
@@ -96,9 +99,22 @@ pub struct ParentTask {
     pub root: Option<String>,
     /// What it spends from, its own purse included; so does everything below it.
     pub purses: Vec<Purse>,
+    /// What bounds the use of its tools.
+    pub permissions: Permissions,
 }
 
 impl Premises<'_> {
+    /// What bounds a task of this agent in the use of its tools: what its parent, the settings and its own file allow
+    /// together.
+    fn permissions_of(&self, agent: &AgentSpec) -> Permissions {
+        let write_scopes = agent.locum.write_scope.iter().cloned().collect();
+        let own = Permissions { write_scopes, ..Permissions::default() };
+        match &self.caller.parent {
+            None => self.permissions.clone().and(&own),
+            Some(parent) => parent.permissions.clone().and(self.permissions).and(&own),
+        }
+    }
+
     /// The agents of files and application, with those of the session on top.
     fn roster_of(&self, view: &SessionView) -> Roster {
         let mut roster = self.roster.clone();

@@ -18,6 +18,7 @@ pub mod task;
 
 pub mod admission;
 pub mod budget;
+pub mod permission;
 pub mod release;
 pub mod routing;
 pub mod session;

@@ -86,6 +86,15 @@ pub const COMMAND_PROCESSES_MAX: u64 = 2048;
 /// Jobs that a task may have in the background at once: servers and watchers, not a scheduler.
 pub const JOBS_PER_TASK_MAX: usize = 8;
 
+/// Characters of a permission rule: a pattern is a few words.
+pub const RULE_CHARS_MAX: usize = 1_000;
+/// Denials that a result tells of: more of them say nothing new.
+pub const FORBIDDEN_TOLD_MAX: usize = 10;
+/// Bytes of a file that `write` and `edit` handle: what is larger is data, and a program should make it.
+pub const WRITTEN_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Changes that one `edit` makes at once.
+pub const EDITS_PER_CALL_MAX: usize = 100;
+
 /// Tool calls that one reply may make; more are answered with an error instead of being run.
 pub const TOOL_CALLS_PER_REPLY_MAX: usize = 64;
 

@@ -4,6 +4,7 @@
 //! what it does next. Both are pure, so a task can be cut after any event and continued by another process.
 
 pub mod event;
+pub mod files;
 mod funds;
 pub mod outcome;
 pub mod plan;
@@ -16,10 +17,11 @@ use std::sync::Arc;
 
 use crate::budget::Scarce;
 use crate::ids::{Seq, Timestamp};
-use crate::transcript::{Message, Repeat, Reply, Stop, ToolCall, ToolEnd, ToolOutput};
+use crate::transcript::{Intent, Message, Repeat, Reply, Stop, ToolCall, ToolEnd, ToolOutput};
 use crate::usage::{TokenCount, Usage};
 
 pub use event::{Record, TaskEvent};
+pub use files::KnownFiles;
 pub use outcome::{Outcome, Reason, Status};
 pub use plan::Plan;
 pub use step::Step;
@@ -58,6 +60,7 @@ pub struct Task {
     spent: Spent,
     funds: Funds,
     surroundings: workspace::Surroundings,
+    files: Arc<KnownFiles>,
     clock: Times,
 }
 
@@ -107,7 +110,7 @@ impl PendingCall {
 #[derive(Debug, Clone)]
 enum ToolState {
     Asked,
-    Started,
+    Started(Option<Intent>),
     Ended(ToolOutput),
 }
 
@@ -133,6 +136,8 @@ struct Spent {
     tool_replies: u32,
     /// The models that gave up, in order, each with what it said.
     given_up: Vec<String>,
+    /// What the rules did not allow, each once.
+    forbidden: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -177,6 +182,7 @@ impl Task {
             spent: Spent::default(),
             funds,
             surroundings: workspace::Surroundings::default(),
+            files: Arc::default(),
             clock: Times { created: record.at, started: None, last: record.at },
         };
         task.spent.usage.cost_usd = task.funds.cost_usd();
@@ -227,13 +233,17 @@ impl Task {
                 self.take_failure(failure, retry_in_ms, reserved);
             }
             TaskEvent::ModelReplaced { turn, to, why, .. } => self.replace_model(turn, &to, why).map_err(misfit)?,
-            TaskEvent::ToolStarted { turn, call_id, repeat, .. } => {
-                self.start_tool(turn, &call_id, repeat).map_err(misfit)?;
+            TaskEvent::ToolStarted { turn, call_id, repeat, intent, .. } => {
+                self.start_tool(turn, &call_id, repeat, intent).map_err(misfit)?;
             }
             TaskEvent::ToolEnded { turn, call_id, output, .. } => {
                 let denied = output.end == ToolEnd::Denied;
+                let marks = output.files.clone();
+                let forbidden = output.forbidden.clone();
                 let pending = self.pending_mut(turn, &call_id).ok_or(misfit("no such tool call"))?;
                 pending.state = ToolState::Ended(output);
+                self.note_files(marks);
+                self.note_forbidden(forbidden);
                 self.spent.usage.tool_calls += 1;
                 self.spent.usage.denials += u32::from(denied);
                 self.close_tools();
@@ -248,6 +258,7 @@ impl Task {
                 self.phase = Phase::Ended(outcome);
                 // A finished task holds no transcript: whoever wants it reads the log.
                 self.conversation = Conversation::default();
+                self.files = Arc::default();
             }
         }
         self.seq = record.seq;
@@ -372,12 +383,18 @@ impl Task {
         pending.iter_mut().find(|pending| pending.call.id == call_id && pending.is_open())
     }
 
-    fn start_tool(&mut self, turn: u32, call_id: &str, repeat: Repeat) -> Result<(), &'static str> {
+    fn start_tool(
+        &mut self,
+        turn: u32,
+        call_id: &str,
+        repeat: Repeat,
+        intent: Option<Intent>,
+    ) -> Result<(), &'static str> {
         let pending = self.pending_mut(turn, call_id).ok_or("no such tool call")?;
-        if repeat == Repeat::Unsafe && matches!(pending.state, ToolState::Started) {
+        if repeat == Repeat::Unsafe && matches!(pending.state, ToolState::Started(_)) {
             return Err("an unrepeatable tool call was started twice");
         }
-        pending.state = ToolState::Started;
+        pending.state = ToolState::Started(intent);
         Ok(())
     }
 

@@ -82,6 +82,46 @@ pub struct ToolOutput {
     /// How it went.
     #[serde(default, skip_serializing_if = "ToolEnd::is_ok")]
     pub end: ToolEnd,
+    /// The files that were read or written. Not for the model: whoever wants to change one must know what is in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileMark>,
+    /// Why it was not allowed, where the rules of the user say so. Whoever delegated is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forbidden: Option<String>,
+}
+
+/// What a tool call knows of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileMark {
+    /// Its path from the root.
+    pub path: String,
+    /// The hash of its content.
+    pub hash: String,
+    /// How it is known.
+    pub by: FileUse,
+}
+
+/// How a file came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileUse {
+    /// It was read.
+    Read,
+    /// It was written.
+    Written,
+}
+
+/// What a call is about to do to a file. It is on disk before the call acts, so that after a crash it can be told
+/// whether it acted: the file holds what was before, or what should be after, or somebody else changed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The file's path from the root.
+    pub path: String,
+    /// The hash of its content before; absent where there is no file yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The hash of its content after.
+    pub after: String,
 }
 
 /// How a tool call went.
@@ -109,17 +149,28 @@ impl ToolEnd {
 impl ToolOutput {
     /// A call that did what it was asked.
     pub fn ok(text: impl Into<String>) -> Self {
-        Self { text: text.into(), end: ToolEnd::Ok }
+        Self { text: text.into(), end: ToolEnd::Ok, files: Vec::new(), forbidden: None }
     }
 
     /// A call that failed.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { text: text.into(), end: ToolEnd::Failed }
+        Self { text: text.into(), end: ToolEnd::Failed, files: Vec::new(), forbidden: None }
     }
 
     /// A call that is not allowed.
     pub fn denied(text: impl Into<String>) -> Self {
-        Self { text: text.into(), end: ToolEnd::Denied }
+        Self { text: text.into(), end: ToolEnd::Denied, files: Vec::new(), forbidden: None }
+    }
+
+    /// A call that the rules do not allow.
+    pub fn forbidden(tool: &str, why: &str) -> Self {
+        let text = format!("Not allowed: {why}.");
+        Self { forbidden: Some(format!("{tool} was denied: {why}")), ..Self::denied(text) }
+    }
+
+    /// A call of which nobody knows whether it had an effect.
+    pub fn unknown(text: impl Into<String>) -> Self {
+        Self { text: text.into(), end: ToolEnd::Unknown, files: Vec::new(), forbidden: None }
     }
 }
 
@@ -129,6 +180,8 @@ impl ToolOutput {
 pub enum Repeat {
     /// It reads, or writes the same again: repeat it.
     Safe,
+    /// It changes a file as its [`Intent`] says: repeat it where the file still is what it was before.
+    Guarded,
     /// It acts on the world: never repeat it unasked.
     Unsafe,
 }

@@ -75,6 +75,7 @@ impl Desk {
             tools: plan.grants.tools.iter().map(|tool| tool.name.clone()).collect(),
             purses: plan.bounds.purses.clone(),
             root: (task.root() != self.engine.rules.root).then(|| task.root().to_owned()),
+            permissions: plan.grants.permissions.clone(),
         };
         let caller = Caller { identity: plan.lineage.identity.clone(), parent: Some(parent) };
         Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller, awaited: None }

@@ -31,6 +31,7 @@ use crate::store::{self, Appended};
 
 pub(crate) use attend::StopSignals;
 use attend::{Attention, Deadline, Heard, Interrupt};
+use tooling::{Granted, Running};
 
 /// How a drive ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,20 +242,40 @@ impl Driver<'_> {
     }
 
     async fn call_tools(&mut self, turn: u32, calls: Vec<ToolCall>, repeat: Repeat) -> Result<Next, JournalError> {
-        for call in &calls {
-            let (call_id, name) = (call.id.clone(), call.name.clone());
-            self.journal.push(self.task, TaskEvent::ToolStarted { turn, call_id, name, repeat })?;
-        }
         let attention = self.attention(self.hands.patience);
+        let mut cleared = match tooling::clear(self.task, self.hands, self.desk, &attention, calls, repeat).await {
+            Ok(cleared) => cleared,
+            Err(interrupt) => return self.interrupted(interrupt, None),
+        };
+        for (call, output) in cleared.refused.drain(..) {
+            self.journal.push(self.task, TaskEvent::ToolEnded { turn, call_id: call.id, output, duration_ms: 0 })?;
+        }
+        let mut calls = Vec::with_capacity(cleared.granted.len());
+        let mut intent = None;
+        for Granted { call, intent: announced, consent } in cleared.granted {
+            let (call_id, name) = (call.id.clone(), call.name.clone());
+            let event = TaskEvent::ToolStarted { turn, call_id, name, repeat, intent: announced.clone(), consent };
+            self.journal.push(self.task, event)?;
+            intent = announced;
+            calls.push(call);
+        }
+        if calls.is_empty() {
+            return Ok(Next::GoOn);
+        }
+        self.run_tools(turn, Running { calls, intent, repeat }, &attention).await
+    }
+
+    async fn run_tools(&mut self, turn: u32, running: Running, attention: &Attention) -> Result<Next, JournalError> {
+        let Running { calls, intent, repeat } = running;
         let mut appended = Appended::default();
         // What cannot be repeated must be on disk before it acts; what can be, may act meanwhile.
         let ran = match repeat {
-            Repeat::Unsafe => {
+            Repeat::Unsafe | Repeat::Guarded => {
                 self.flush().await?;
-                tooling::run(self.task, self.hands, self.desk, &attention, &calls).await
+                tooling::run(self.task, self.hands, self.desk, attention, &calls, intent).await
             }
             Repeat::Safe => {
-                let mut run = pin!(tooling::run(self.task, self.hands, self.desk, &attention, &calls));
+                let mut run = pin!(tooling::run(self.task, self.hands, self.desk, attention, &calls, None));
                 // What answers at once is recorded with its answer: nothing was waited for in between.
                 match poll_fn(|context| Poll::Ready(run.as_mut().poll(context))).await {
                     Poll::Ready(ran) => ran,

@@ -8,6 +8,7 @@ use locum_core::admission::{Caller, Commands, Premises, Worktrees};
 use locum_core::agent::{Isolation, Roster};
 use locum_core::ids::{SessionKey, Timestamp, Uid};
 use locum_core::limits::Limits;
+use locum_core::permission::Permissions;
 use locum_core::protocol::{Code, Refusal};
 use locum_core::routing::Catalogue;
 use locum_core::session::{Lookup, SessionChange, SessionView};
@@ -44,6 +45,8 @@ pub(crate) struct Rules {
     pub(crate) limits: Limits,
     pub(crate) root: String,
     pub(crate) enabled: bool,
+    /// What the settings say about the use of tools.
+    pub(crate) permissions: Permissions,
     /// Whether keys of the shared context may have a `name:` before them.
     pub(crate) namespaces: bool,
 }
@@ -63,6 +66,9 @@ impl Finished {
             let changed = Arc::make_mut(&mut plan);
             changed.receipt = task.receipt();
             changed.warnings.extend(task.replacements());
+        }
+        if !task.forbidden().is_empty() {
+            Arc::make_mut(&mut plan).warnings.extend_from_slice(task.forbidden());
         }
         Some(Self { plan, outcome, worktree: task.worktree().cloned() })
     }
@@ -86,6 +92,7 @@ impl Engine {
             tools: self.hands.tools.granted(),
             catalogue: &self.rules.catalogue,
             limits: &self.rules.limits,
+            permissions: &self.rules.permissions,
             root: &self.rules.root,
             commands: Commands {
                 tools: self.hands.tools.running_commands(),

@@ -19,6 +19,7 @@ use crate::redact::Redactor;
 use crate::store::Store;
 use crate::tools::Tool;
 use crate::waits::Waits;
+use crate::writers::Writers;
 
 /// Everything that driving a task needs and that all tasks share.
 pub(crate) struct Hands {
@@ -30,6 +31,7 @@ pub(crate) struct Hands {
     pub(crate) jobs: Arc<Jobs>,
     /// Where worktrees of tasks are kept, if anywhere.
     pub(crate) worktrees: Option<PathBuf>,
+    pub(crate) writers: Arc<Writers>,
     pub(crate) hub: Hub,
     pub(crate) redactor: Redactor,
     pub(crate) log: OperationLog,

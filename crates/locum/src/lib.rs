@@ -44,6 +44,7 @@ mod prompt;
 mod waits;
 mod worker;
 mod workspace;
+mod writers;
 
 pub use desk::{BuildError, Desk, DeskBuilder, Following, Stay};
 pub use engine::Executor;

@@ -5,6 +5,7 @@
 
 mod bash;
 mod desk_tool;
+mod edit;
 mod find;
 mod grep;
 mod job;
@@ -12,12 +13,16 @@ mod ls;
 mod read;
 mod think;
 mod tree;
+mod write;
 
 mod input;
 mod reading;
+mod writing;
 
 mod beneath;
+mod content;
 mod ignore_rules;
+mod replacing;
 mod walk;
 
 mod bounded;
@@ -35,14 +40,18 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use locum_core::ids::Identity;
-use locum_core::transcript::{ToolOutput, ToolSpec};
+use locum_core::permission::Subject;
+use locum_core::task::KnownFiles;
+use locum_core::transcript::{Intent, ToolOutput, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::desk_tool::DeskTool;
 use self::reading::ReadingTool;
+use self::writing::WritingTool;
 use crate::jobs::{Jobs, TaskBadge};
 use crate::pool::Pool;
+use crate::writers::Writers;
 
 /// Something an agent can call. Failure is output that the model reads, so that it can try something else.
 ///
@@ -111,11 +120,28 @@ pub trait Tool: Send + Sync {
     /// then; it should end when it next looks at [`ToolScope::stop`].
     fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a>;
 
+    /// Says what a call is about before it is made, so that rules can be judged and an intent written down. Nothing
+    /// may be changed here. A call that cannot be made anyway is answered instead.
+    fn prepare<'a>(&'a self, input: &'a Value, scope: &'a ToolScope) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
+        // Most tools need nothing from the scope to say what a call is about.
+        let _ = scope;
+        Box::pin(async { Ok(Prepared { subject: Subject::of(input), intent: None }) })
+    }
+
     /// Whether it runs commands in the [`sandbox`](crate::sandbox): then the receipt of a task that has it names the
     /// sandbox.
     fn runs_commands(&self) -> bool {
         false
     }
+}
+
+/// What is known of a call before it is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// What rules are judged by.
+    pub subject: Subject,
+    /// What it is about to do to a file; for tools that are [`Repeat::Guarded`](crate::transcript::Repeat::Guarded).
+    pub intent: Option<Intent>,
 }
 
 /// What a tool call returns.
@@ -137,6 +163,12 @@ pub struct ToolScope {
     pub identity: Identity,
     /// Set when the call is no longer wanted.
     pub stop: CancellationToken,
+    /// What the call said that it is about to do.
+    pub intent: Option<Intent>,
+    /// The files that the task knows.
+    pub files: Arc<KnownFiles>,
+    /// Who writes which files.
+    pub(crate) writers: Arc<Writers>,
     /// Where blocking work runs.
     pub(crate) pool: Arc<Pool>,
     /// The task that calls, as its commands know it.
@@ -160,9 +192,15 @@ pub fn reading_tools() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// The tools that come with locum: the reading ones, `bash`, `job`, `shared_context` and `subagent`.
+/// The tools that change files: `write` and `edit`.
+pub fn writing_tools() -> Vec<Arc<dyn Tool>> {
+    vec![Arc::new(WritingTool::<write::Write>::default()), Arc::new(WritingTool::<edit::Edit>::default())]
+}
+
+/// The tools that come with locum: the reading ones, `write`, `edit`, `bash`, `job`, `shared_context` and `subagent`.
 pub fn standard_tools() -> Vec<Arc<dyn Tool>> {
     let mut tools = reading_tools();
+    tools.extend(writing_tools());
     tools.push(Arc::new(bash::Bash::default()));
     tools.push(Arc::new(job::Job::default()));
     tools.push(Arc::new(DeskTool::shared_context()));

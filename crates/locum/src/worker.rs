@@ -310,6 +310,7 @@ async fn drive(engine: &Arc<Engine>, task: &mut Task, held: &Held) -> Result<Fin
     let desk = Desk::of_engine(Arc::clone(engine), task.plan().session.clone());
     let weak = Arc::downgrade(engine);
     let moved = move |uids: Vec<Uid>| wake(&weak, uids);
+    let _at_work = engine.hands.writers.enter(task);
     let driver = Driver {
         task,
         journal: Journal::new(&engine.hands, held.lease.clone()),

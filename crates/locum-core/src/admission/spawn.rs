@@ -234,6 +234,7 @@ impl Admission<'_> {
                 cwd: entry.cwd.clone().unwrap_or_default(),
                 isolation,
                 depth_left,
+                permissions: premises.permissions_of(agent),
             },
             start,
             face: self.face.clone(),

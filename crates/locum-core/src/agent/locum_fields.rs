@@ -64,7 +64,7 @@ impl LocumFields {
 /// The keys below `locum:`, with why one has no effect yet.
 const KEYS: [(&str, Option<&str>); 7] = [
     ("budget", None),
-    ("write_scope", Some("what an agent writes is bounded by its tools alone")),
+    ("write_scope", None),
     ("output_schema", Some("answers are not checked against a schema yet")),
     ("fallback_models", None),
     ("max_depth", None),

@@ -8,6 +8,12 @@ pub const SHARED_CONTEXT: &str = "shared_context";
 /// What an agent gets in the native face when its file names no tools.
 pub const READING: [&str; 7] = ["read", "grep", "find", "ls", "tree", "think", SHARED_CONTEXT];
 
+/// The tools that read files; what is said about the first in a rule holds for all.
+pub(crate) const READING_FILES: [&str; 5] = ["read", "grep", "find", "ls", "tree"];
+
+/// The tools that write files; what is said about the first in a rule holds for all.
+pub(crate) const WRITING: [&str; 2] = ["write", "edit"];
+
 /// Every tool of locum's own; servers and applications have more.
 pub const OURS: [&str; 13] = [
     "read",

@@ -9,7 +9,7 @@ use crate::ids::{AgentName, Seq, TaskId, Timestamp};
 use crate::task::outcome::Outcome;
 use crate::task::plan::{ModelName, Plan};
 use crate::task::workspace::{Workspace, Worktree};
-use crate::transcript::{Repeat, Reply, ToolOutput};
+use crate::transcript::{Intent, Repeat, Reply, ToolOutput};
 use crate::usage::TokenCount;
 
 /// One entry of a task's log.
@@ -112,6 +112,12 @@ pub enum TaskEvent {
         name: String,
         /// Whether it may be made again if its end is never recorded.
         repeat: Repeat,
+        /// What it is about to do to a file, where it says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        intent: Option<Intent>,
+        /// The rule that a person agreed to before, where one asks for that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        consent: Option<String>,
     },
     /// A tool call ended.
     ToolEnded {

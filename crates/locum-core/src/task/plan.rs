@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{AgentSpec, Isolation};
 use crate::budget::Purse;
 use crate::ids::{Identity, SessionKey, TaskId, Timestamp, Uid};
+use crate::permission::Permissions;
 use crate::protocol::FaceDefaults;
 use crate::transcript::Repeat;
 use crate::usage::{Budget, Price};
@@ -140,6 +141,9 @@ pub struct Grants {
     pub isolation: Isolation,
     /// How many levels it may delegate below itself.
     pub depth_left: u32,
+    /// What bounds the use of its tools.
+    #[serde(default, skip_serializing_if = "Permissions::is_empty")]
+    pub permissions: Permissions,
 }
 
 /// A tool that a task has.

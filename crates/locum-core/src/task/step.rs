@@ -8,7 +8,7 @@ use super::{CallState, PendingCall, Phase, Task, ToolState};
 use crate::budget::Reservation;
 use crate::limits;
 use crate::protocol::request::TurnRule;
-use crate::transcript::{Message, Repeat, Reply, Stop, ToolCall, ToolEnd, ToolOutput};
+use crate::transcript::{Message, Repeat, Reply, Stop, ToolCall, ToolOutput};
 use crate::usage::TokenCount;
 
 /// What the driver has to do now.
@@ -31,7 +31,7 @@ pub enum Step {
     CallTools {
         /// The turn.
         turn: u32,
-        /// Either several that may be repeated, or one that may not.
+        /// Either several that may be repeated, or one that may not, or not always.
         calls: Vec<ToolCall>,
         /// Whether their start must be on disk before they act.
         repeat: Repeat,
@@ -125,7 +125,7 @@ impl Task {
         }
         let repeat = self.repeat_of(&first.call.name);
         let calls = match repeat {
-            Repeat::Unsafe => vec![first.call.clone()],
+            Repeat::Unsafe | Repeat::Guarded => vec![first.call.clone()],
             Repeat::Safe => self.run_together(&pending[place..limits::TOOL_CALLS_PER_REPLY_MAX.min(pending.len())]),
         };
         Step::CallTools { turn, calls, repeat }
@@ -167,10 +167,10 @@ impl Task {
         if !call.input.is_object() {
             return Some(ToolOutput::failed(explain_input(&call.input)));
         }
-        if matches!(pending.state, ToolState::Started) && tool.repeat == Repeat::Unsafe {
+        if matches!(pending.state, ToolState::Started(_)) && tool.repeat == Repeat::Unsafe {
             let text = "Interrupted: the process ended during this call. Whether it had an effect is unknown. \
                         Check before you repeat it.";
-            return Some(ToolOutput { text: text.to_owned(), end: ToolEnd::Unknown });
+            return Some(ToolOutput::unknown(text));
         }
         None
     }

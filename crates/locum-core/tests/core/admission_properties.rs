@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use locum_core::admission::{Admitted, Order};
+use locum_core::permission::{Permissions, Rule, Subject, Verdict};
 use locum_core::protocol::{Code, SpawnEntry};
 use locum_core::task::plan::Among;
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -95,5 +96,53 @@ proptest! {
             prop_assert!(!names.contains(&"subagent") || plan.grants.depth_left > 0);
             prop_assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "each tool once");
         }
+    }
+
+    #[test]
+    fn a_child_may_do_nothing_that_its_parent_may_not(
+        parent in permissions(),
+        settings in permissions(),
+        scope in prop::option::of(prop::collection::vec(select(GLOBS.to_vec()), 0..3)),
+        tool in select(vec!["write", "edit", "read", "bash", "web_fetch"]),
+        about in select(SUBJECTS.to_vec()),
+    ) {
+        let mut world = World::new();
+        world.called_by_task(&["read"], 1);
+        world.caller.parent.as_mut().unwrap().permissions = parent.clone();
+        world.permissions = settings;
+        world.add("child", |agent| {
+            agent.locum.write_scope = scope.map(|globs| globs.into_iter().map(str::to_owned).collect());
+        });
+        let Ok(Admitted::New(acceptance)) = world.spawn(serde_json::json!({"agent": "child", "task": "t"})) else {
+            panic!("not admitted");
+        };
+        let child = acceptance.plan.grants.permissions;
+        for subject in [Subject::Path(about.into()), Subject::Command(about.into()), Subject::Nothing] {
+            let (above, below) = (strictness(&parent.judge(tool, &subject)), strictness(&child.judge(tool, &subject)));
+            prop_assert!(below >= above, "{} {:?}: {:?} under {:?}", tool, subject, child, parent);
+        }
+    }
+}
+
+const GLOBS: [&str; 8] = ["src/**", "src", "*.md", "**/*.rs", ".git/config", "**", "docs/*", "rm *"];
+const SUBJECTS: [&str; 7] = ["src/a.rs", "README.md", ".git/config", "docs/x", "rm -rf x", "ls; rm x", ".bashrc"];
+
+fn permissions() -> impl Strategy<Value = Permissions> {
+    let effect = select(vec!["allow", "ask", "deny"]);
+    let tool = select(vec!["write", "edit", "read", "bash", "*"]);
+    let rule = (effect, tool, prop::option::of(select(GLOBS.to_vec()))).prop_map(|(effect, tool, glob)| {
+        let text = glob.map_or_else(|| format!("{effect} {tool}"), |glob| format!("{effect} {tool}({glob})"));
+        Rule::parse(&text).unwrap()
+    });
+    let scope = prop::collection::vec(select(GLOBS.to_vec()).prop_map(str::to_owned), 0..3);
+    let rules = prop::collection::vec(prop::collection::vec(rule, 0..4), 0..3);
+    (rules, prop::collection::vec(scope, 0..2)).prop_map(|(rules, write_scopes)| Permissions { rules, write_scopes })
+}
+
+fn strictness(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Allowed => 0,
+        Verdict::Ask { .. } => 1,
+        Verdict::Denied { .. } => 2,
     }
 }

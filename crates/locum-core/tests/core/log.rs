@@ -31,7 +31,14 @@ fn failure(turn: u32) -> TaskEvent {
 }
 
 fn tool_started(turn: u32, call_id: &str) -> TaskEvent {
-    TaskEvent::ToolStarted { turn, call_id: call_id.into(), name: "write".into(), repeat: Repeat::Unsafe }
+    TaskEvent::ToolStarted {
+        turn,
+        call_id: call_id.into(),
+        name: "write".into(),
+        repeat: Repeat::Unsafe,
+        intent: None,
+        consent: None,
+    }
 }
 
 fn tool_ended(turn: u32, call_id: &str) -> TaskEvent {

@@ -11,6 +11,7 @@ mod conversation;
 mod crash;
 mod golden;
 mod log;
+mod permission;
 
 mod admission;
 mod agent_files;

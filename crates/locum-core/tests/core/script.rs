@@ -206,7 +206,7 @@ fn parse_output(text: &str) -> (String, ToolOutput) {
         Some((name, "unknown")) => (name, ToolEnd::Unknown),
         Some((_, other)) => panic!("no tool ends {other}"),
     };
-    (name.to_owned(), ToolOutput { text: unescape(text), end })
+    (name.to_owned(), ToolOutput { text: unescape(text), end, files: Vec::new(), forbidden: None })
 }
 
 fn parse_stop(text: &str) -> StopCause {

@@ -124,7 +124,7 @@ impl<'a> Stage<'a> {
         let answer = self.answers - 1;
         for call in calls {
             let (call_id, name) = (call.id.clone(), call.name.clone());
-            self.append(TaskEvent::ToolStarted { turn, call_id, name, repeat });
+            self.append(TaskEvent::ToolStarted { turn, call_id, name, repeat, intent: None, consent: None });
             self.played.executed.push((answer, call.clone(), repeat));
         }
         let mut ending: Vec<&ToolCall> = calls.iter().collect();

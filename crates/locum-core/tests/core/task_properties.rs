@@ -94,7 +94,7 @@ fn event() -> BoxedStrategy<TaskEvent> {
             turn, from: script_model("s"), to: script_model("b"), why: "w".into(),
         }),
         3 => (turn(), call_id(), repeat).prop_map(|(turn, call_id, repeat)| TaskEvent::ToolStarted {
-            turn, call_id, name: "read".into(), repeat,
+            turn, call_id, name: "read".into(), repeat, intent: None, consent: None,
         }),
         4 => (turn(), call_id(), outputs).prop_map(|(turn, call_id, output)| TaskEvent::ToolEnded {
             turn, call_id, output, duration_ms: u64::MAX,

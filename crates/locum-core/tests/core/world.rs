@@ -4,6 +4,7 @@ use locum_core::admission::{self, Admitted, Caller, Order, ParentTask, Premises,
 use locum_core::agent::{AgentSpec, Roster, Source};
 use locum_core::ids::{AgentName, Identity, SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::limits::Limits;
+use locum_core::permission::Permissions;
 use locum_core::protocol::parse::tool_request;
 use locum_core::protocol::response::Defined;
 use locum_core::protocol::{FaceDefaults, Refusal, SpawnEntry, SubagentAction, ToolRequest};
@@ -37,6 +38,7 @@ pub(crate) struct World {
     pub(crate) tools: Vec<GrantedTool>,
     pub(crate) catalogue: Catalogue,
     pub(crate) limits: Limits,
+    pub(crate) permissions: Permissions,
     pub(crate) caller: Caller,
     pub(crate) face: FaceDefaults,
     pub(crate) view: SessionView,
@@ -65,6 +67,7 @@ impl World {
                 }],
             },
             limits: Limits::default(),
+            permissions: Permissions::default(),
             caller: Caller::orchestrator(),
             face: FaceDefaults::native(),
             view: SessionView { next_task: 1, ..SessionView::default() },
@@ -97,13 +100,22 @@ impl World {
         let identity = Identity::Subagent { agent: agent_name("worker"), task_id: TaskId::new(900) };
         self.caller = Caller {
             identity,
-            parent: Some(ParentTask { uid: uid(900), depth: 1, depth_left, tools, purses: Vec::new(), root: None }),
+            parent: Some(ParentTask {
+                uid: uid(900),
+                depth: 1,
+                depth_left,
+                tools,
+                purses: Vec::new(),
+                root: None,
+                permissions: Permissions::default(),
+            }),
         };
     }
 
     pub(crate) fn premises(&self) -> Premises<'_> {
         Premises {
             commands: locum_core::admission::Commands::default(),
+            permissions: &self.permissions,
             session: &self.session,
             roster: &self.roster,
             tools: &self.tools,

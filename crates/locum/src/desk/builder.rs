@@ -7,6 +7,7 @@ use locum_core::agent::{AgentSpec, Roster};
 use locum_core::ids::{InvalidName, SessionId, SessionKey};
 use locum_core::limits::Limits;
 use locum_core::liveness::Patience;
+use locum_core::permission::{Permissions, Rule};
 use locum_core::routing::{Catalogue, ModelEntry, RoutingRules};
 use locum_core::usage::Price;
 use locum_models::{Access, Model, Registry};
@@ -53,6 +54,7 @@ use crate::worker::Worker;
 /// | what is kept secret | [`redact`](Self::redact) | nothing is known to be |
 /// | what is logged | [`log`](Self::log) | nothing |
 /// | what models answer | [`recorder`](Self::recorder) | is not recorded |
+/// | what tools may be used for | [`rules`](Self::rules) | everything but protected names |
 /// | what commands are shut into | [`sandbox`](Self::sandbox) | commands are refused |
 /// | who goes on after the end | [`launcher`](Self::launcher), [`executor`](Self::executor) | whoever opens the store next |
 ///
@@ -93,6 +95,7 @@ pub struct DeskBuilder {
     redactor: Redactor,
     recorder: Option<Recorder>,
     sandbox: Option<Sandbox>,
+    permissions: Permissions,
 }
 
 impl Default for DeskBuilder {
@@ -123,6 +126,7 @@ impl Default for DeskBuilder {
             redactor: Redactor::default(),
             recorder: None,
             sandbox: None,
+            permissions: Permissions::default(),
         }
     }
 }
@@ -166,7 +170,7 @@ impl DeskBuilder {
         self
     }
 
-    /// The tools that come with locum: the reading tools, `bash`, `job`, `shared_context` and `subagent`.
+    /// The tools that come with locum: the reading tools, `write`, `edit`, `bash`, `job`, `shared_context` and `subagent`.
     #[must_use]
     pub fn standard_tools(mut self) -> Self {
         self.tools.extend(crate::tools::standard_tools());
@@ -352,6 +356,14 @@ impl DeskBuilder {
         self
     }
 
+    /// Rules about the use of tools: in this list the last one that matches decides. Called again, it adds a list, and
+    /// the strictest one counts. See [`Rule`].
+    #[must_use]
+    pub fn rules(mut self, rules: Vec<Rule>) -> Self {
+        self.permissions.rules.push(rules);
+        self
+    }
+
     /// What commands of agents are shut into; see [`sandbox`](crate::sandbox). Without one, tools that run commands
     /// refuse to.
     #[must_use]
@@ -403,6 +415,7 @@ impl DeskBuilder {
                 pool: Arc::new(Pool::default()),
                 jobs: Arc::new(Jobs::new(self.sandbox)),
                 worktrees: self.worktrees,
+                writers: Arc::default(),
                 hub: Hub::default(),
                 redactor: self.redactor,
                 log: self.log,
@@ -418,6 +431,7 @@ impl DeskBuilder {
                 root,
                 enabled: self.enabled,
                 namespaces: self.namespaces,
+                permissions: self.permissions,
             },
             executor: self.executor,
             launcher: self.launcher,

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::try_join_all;
 use locum_core::limits;
+use locum_core::permission::Verdict;
 use locum_core::task::Task;
 use locum_core::task::event::{Activity, StopCause};
-use locum_core::transcript::{ToolCall, ToolEnd, ToolOutput};
+use locum_core::transcript::{Intent, Repeat, ToolCall, ToolEnd, ToolOutput};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -33,22 +34,123 @@ pub(super) async fn run(
     desk: &Desk,
     attention: &Attention,
     calls: &[ToolCall],
+    intent: Option<Intent>,
 ) -> Result<Vec<Ran>, Interrupt> {
     let stop = CancellationToken::new();
     // Blocking work that outlives its future sees this and ends.
     let _ended = stop.clone().drop_guard();
+    let scope = ToolScope { intent, ..scope(task, hands, desk, stop) };
+    try_join_all(calls.iter().map(|call| run_one(task, hands, attention, &scope, call))).await
+}
+
+/// Decides which of some calls may be made, before anything is recorded or done: by the rules of the plan, and by what
+/// a tool says that it would do.
+pub(super) async fn clear(
+    task: &Task,
+    hands: &Hands,
+    desk: &Desk,
+    attention: &Attention,
+    calls: Vec<ToolCall>,
+    repeat: Repeat,
+) -> Result<Cleared, Interrupt> {
+    let mut cleared = Cleared::default();
+    let permissions = &task.plan().grants.permissions;
+    if repeat != Repeat::Guarded && !permissions.has_rules() {
+        cleared.granted.extend(calls.into_iter().map(Granted::freely));
+        return Ok(cleared);
+    }
+    let stop = CancellationToken::new();
+    let _ended = stop.clone().drop_guard();
+    let scope = scope(task, hands, desk, stop);
+    for call in calls {
+        // What was announced before a crash was allowed then, and is only made where nothing has changed.
+        if let Some(intent) = task.intent(&call.id) {
+            let intent = Some(intent.clone());
+            cleared.granted.push(Granted { intent, ..Granted::freely(call) });
+            continue;
+        }
+        let Some(tool) = hands.tools.get(&call.name) else {
+            cleared.granted.push(Granted::freely(call));
+            continue;
+        };
+        let preparing = AssertUnwindSafe(async { tool.prepare(&call.input, &scope).await }).catch_unwind();
+        let prepared = match attention.attend(preparing, Activity::Tool, &Heard::new()).await? {
+            Ok(Ok(prepared)) => prepared,
+            Ok(Err(output)) => {
+                log(task, hands, &call, status_of(output.end), &output.text);
+                cleared.refused.push((call, output));
+                continue;
+            }
+            Err(_) => {
+                let output = ToolOutput::failed(format!("The tool `{}` failed inside and gave no answer.", call.name));
+                cleared.refused.push((call, output));
+                continue;
+            }
+        };
+        match permissions.judge(&call.name, &prepared.subject) {
+            Verdict::Allowed => cleared.granted.push(Granted { intent: prepared.intent, ..Granted::freely(call) }),
+            Verdict::Denied { why } => cleared.refuse(task, hands, call, &why),
+            Verdict::Ask { rule } => {
+                let why = format!("the rule `{rule}` wants a person to agree, and nobody can be asked here");
+                cleared.refuse(task, hands, call, &why);
+            }
+        }
+    }
+    Ok(cleared)
+}
+
+/// What may be done, and what is answered instead of being done.
+#[derive(Default)]
+pub(super) struct Cleared {
+    pub(super) granted: Vec<Granted>,
+    pub(super) refused: Vec<(ToolCall, ToolOutput)>,
+}
+
+impl Cleared {
+    fn refuse(&mut self, task: &Task, hands: &Hands, call: ToolCall, why: &str) {
+        log(task, hands, &call, status_of(ToolEnd::Denied), why);
+        let output = ToolOutput::forbidden(&call.name, why);
+        self.refused.push((call, output));
+    }
+}
+
+/// A call that may be made.
+pub(super) struct Granted {
+    pub(super) call: ToolCall,
+    pub(super) intent: Option<Intent>,
+    /// The rule that a person agreed to.
+    pub(super) consent: Option<String>,
+}
+
+impl Granted {
+    fn freely(call: ToolCall) -> Self {
+        Self { call, intent: None, consent: None }
+    }
+}
+
+/// Calls whose start is recorded.
+pub(super) struct Running {
+    pub(super) calls: Vec<ToolCall>,
+    /// What the one that changes a file has announced.
+    pub(super) intent: Option<Intent>,
+    pub(super) repeat: Repeat,
+}
+
+fn scope(task: &Task, hands: &Hands, desk: &Desk, stop: CancellationToken) -> ToolScope {
     let grants = &task.plan().grants;
-    let scope = ToolScope {
+    ToolScope {
         root: PathBuf::from(task.root()),
         cwd: PathBuf::from(&grants.cwd),
         identity: task.plan().lineage.identity.clone(),
         stop,
+        intent: None,
+        files: Arc::clone(task.files()),
+        writers: Arc::clone(&hands.writers),
         pool: Arc::clone(&hands.pool),
         task: TaskBadge::of(task.plan()),
         jobs: Arc::clone(&hands.jobs),
         desk: desk.for_task(task),
-    };
-    try_join_all(calls.iter().map(|call| run_one(task, hands, attention, &scope, call))).await
+    }
 }
 
 async fn run_one(

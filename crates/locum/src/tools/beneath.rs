@@ -1,13 +1,14 @@
 //! The files beneath a task's root, reached through an open directory: no `..`, absolute path or symbolic link leads
 //! out of it, whatever changes meanwhile, and nothing but regular files is opened.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, FileTypeExt as _, OpenOptions, OpenOptionsExt as _};
-use locum_core::transcript::ToolOutput;
+use locum_core::transcript::{FileMark, ToolOutput};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use tokio_util::sync::CancellationToken;
@@ -48,8 +49,10 @@ impl From<&ToolScope> for FileScope {
 /// The open root of a task.
 #[derive(Debug)]
 pub(crate) struct Beneath {
-    root: Dir,
+    pub(super) root: Dir,
     scope: FileScope,
+    /// The files that were read whole, for the log.
+    marks: RefCell<Vec<FileMark>>,
 }
 
 /// What is at a path.
@@ -94,7 +97,7 @@ impl Beneath {
         let root = Dir::open_ambient_dir(&scope.root, ambient_authority()).map_err(|error| {
             ToolLayerError(format!("the task's directory {} cannot be opened: {error}", shown(&scope.root)))
         })?;
-        Ok(Self { root, scope })
+        Ok(Self { root, scope, marks: RefCell::default() })
     }
 
     /// Finds what a model named. A relative path begins at the working directory; one that leads nowhere from there
@@ -175,6 +178,16 @@ impl Beneath {
         self.root.read_link_contents(path).ok()
     }
 
+    /// Notes what is in a file that was read.
+    pub(crate) fn mark(&self, mark: FileMark) {
+        self.marks.borrow_mut().push(mark);
+    }
+
+    /// What was noted of files.
+    pub(crate) fn take_marks(&self) -> Vec<FileMark> {
+        self.marks.take()
+    }
+
     /// Whether the call is no longer wanted.
     pub(crate) fn is_stopped(&self) -> bool {
         self.scope.stop.is_cancelled()
@@ -191,7 +204,7 @@ impl Beneath {
     }
 
     /// The path from the root, or nothing for an absolute path that is elsewhere.
-    fn relative(&self, said: &Path) -> Option<PathBuf> {
+    pub(super) fn relative(&self, said: &Path) -> Option<PathBuf> {
         let path = self.scope.cwd.join(said);
         if path.is_relative() {
             return Some(path);
@@ -204,7 +217,7 @@ impl Beneath {
         path.strip_prefix(root).ok().map(Path::to_owned)
     }
 
-    fn locate_from_root(&self, path: &Path) -> io::Result<Located> {
+    pub(super) fn locate_from_root(&self, path: &Path) -> io::Result<Located> {
         let kind = Kind::of(self.root.metadata(or_dot(path))?.file_type()).ok_or(io::ErrorKind::NotFound)?;
         let path = match kind {
             Kind::File | Kind::Directory => self.root.canonicalize(or_dot(path))?,
@@ -216,7 +229,7 @@ impl Beneath {
         Ok(Located { path, kind })
     }
 
-    fn explain(&self, said: &str, wanted: &Path, error: &io::Error) -> ToolOutput {
+    pub(super) fn explain(&self, said: &str, wanted: &Path, error: &io::Error) -> ToolOutput {
         if is_escape(error) {
             return outside(said);
         }
@@ -294,12 +307,12 @@ fn repeated(said: &str) -> String {
     shown(cut(said.as_bytes(), SAID_BYTES_MAX).as_ref())
 }
 
-fn outside(said: &str) -> ToolOutput {
+pub(super) fn outside(said: &str) -> ToolOutput {
     let why = "is outside the task's directory, or a symbolic link on the way leads outside";
-    ToolOutput::denied(format!("{} {why}; only what is inside can be read", quoted(said)))
+    ToolOutput::denied(format!("{} {why}; only what is inside can be used", quoted(said)))
 }
 
-fn check_spelling(said: &str) -> Result<(), ToolOutput> {
+pub(super) fn check_spelling(said: &str) -> Result<(), ToolOutput> {
     if said.len() > PATH_BYTES_MAX {
         return Err(ToolOutput::failed(format!("the path is too long: {} bytes", said.len())));
     }
@@ -309,7 +322,7 @@ fn check_spelling(said: &str) -> Result<(), ToolOutput> {
     Ok(())
 }
 
-fn is_missing(error: &io::Error) -> bool {
+pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

@@ -11,16 +11,19 @@ use std::time::{Duration, Instant};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use locum_core::limits::TOOL_OUTPUT_BYTES_MAX;
+use locum_core::task::KnownFiles;
 use locum_core::transcript::{ToolEnd, ToolOutput};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::edit::Edit;
 use super::find::Find;
 use super::fixture::{CANARY, Fixture};
 use super::grep::Grep;
 use super::ls::Ls;
 use super::read::Read;
 use super::tree::Tree;
+use super::write::Write;
 
 /// A root with every way out and every obstacle.
 fn hostile() -> Fixture {
@@ -314,4 +317,123 @@ fn every_field_is_checked() {
         let text = ask(&fixture, input);
         assert!(text.starts_with("failed: invalid input: ") && text.contains(expected), "{text}");
     }
+}
+
+/// What is outside, by name and content.
+fn state_outside(fixture: &Fixture) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let above = fixture.root().parent().unwrap();
+    let mut files = Vec::new();
+    let mut directories = vec![above.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path == fixture.root() {
+                continue;
+            }
+            if path.is_dir() {
+                directories.push(path.clone());
+            }
+            let content = fs::read(&path).unwrap_or_default();
+            files.push((path, content));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Every tool that writes, with that path.
+fn write_all(fixture: &Fixture, path: &str) -> Vec<(&'static str, ToolOutput)> {
+    let mut known = KnownFiles::default();
+    fixture.know(&mut known, path);
+    vec![
+        ("write", fixture.change::<Write>(&mut known, json!({"path": path, "content": "escaped"}))),
+        ("edit", fixture.change::<Edit>(&mut known, json!({"path": path, "old": "canary", "new": "escaped"}))),
+    ]
+}
+
+#[test]
+fn nothing_is_written_outside() {
+    let fixture = hostile();
+    let before = state_outside(&fixture);
+    let outside = fixture.outside();
+    let absolute = |name: &str| outside.join(name).to_str().unwrap().to_owned();
+    for path in [
+        "../new.txt",
+        "../outside/canary.txt",
+        "../outside/new.txt",
+        "src/../../outside/new.txt",
+        "/tmp/locum-escape.txt",
+        &absolute("canary.txt"),
+        &absolute("new.txt"),
+        "file_out",
+        "file_out_relative",
+        "directory_out/canary.txt",
+        "directory_out/new.txt",
+        "directory_out/deep/new.txt",
+        "directory_out_relative/new.txt",
+        "chain_1",
+        "self/self/../../outside/new.txt",
+        "inside_directory/../../outside/new.txt",
+        "proc_root/tmp/locum-escape.txt",
+        "zero",
+    ] {
+        for (tool, output) in write_all(&fixture, path) {
+            assert_eq!(output.end, ToolEnd::Denied, "{tool} {path:?}: {}", output.text);
+        }
+    }
+    assert_eq!(state_outside(&fixture), before);
+    assert!(!std::path::Path::new("/tmp/locum-escape.txt").exists());
+}
+
+#[test]
+fn whatever_the_path_nothing_outside_changes() {
+    let part = prop_oneof![8 => prop::sample::select(PARTS).prop_map(str::to_owned), 1 => ".{0,8}"];
+    let beginning = prop::sample::select(BEGINNINGS);
+    let cwd = prop::sample::select(&["", "src", "src/deep", "missing", "directory_out"][..]);
+    let cases = (cwd, beginning, prop::collection::vec(part, 0..9));
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(300));
+    let fixture = std::cell::RefCell::new(hostile());
+    let before = state_outside(&fixture.borrow());
+    let outcome = runner.run(&cases, |(cwd, beginning, parts)| {
+        fixture.borrow_mut().scope.cwd = cwd.into();
+        let fixture = fixture.borrow();
+        // What begins elsewhere stays elsewhere: nobody wants this test to write to the system's own directories.
+        let root = fixture.root().to_str().expect("temporary directories have plain names");
+        let beginning = if beginning == "/" { "/nonexistent-locum/" } else { beginning };
+        let path = format!("{}{}", beginning.replace("{root}", root), parts.join("/"));
+        write_all(&fixture, &path);
+        prop_assert_eq!(state_outside(&fixture), before.clone(), "{:?}", path);
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn a_directory_exchanged_for_a_link_is_not_written_through() {
+    let fixture = Fixture::new(&[("swap/a.txt", "inside\n")]);
+    let (root, outside) = (fixture.root().to_owned(), fixture.outside());
+    let before = state_outside(&fixture);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                fs::rename(root.join("swap"), root.join("kept")).unwrap();
+                // A task may have made a directory of this name in between.
+                if std::os::unix::fs::symlink(&outside, root.join("swap")).is_ok() {
+                    fs::remove_file(root.join("swap")).unwrap();
+                } else {
+                    fs::remove_dir_all(root.join("swap")).unwrap();
+                }
+                fs::rename(root.join("kept"), root.join("swap")).ok();
+                fs::create_dir_all(root.join("swap")).unwrap();
+                fs::remove_dir_all(root.join("kept")).ok();
+            }
+        });
+        for number in 0..150 {
+            write_all(&fixture, &format!("swap/{}.txt", number % 7));
+            write_all(&fixture, "swap/canary.txt");
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(state_outside(&fixture), before);
 }

@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use locum_core::ids::Identity;
+use locum_core::ids::{Identity, Uid};
+use locum_core::task::KnownFiles;
 use locum_core::transcript::{ToolEnd, ToolOutput};
 use nix::sys::stat::Mode;
 use serde_json::Value;
@@ -15,7 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::beneath::FileScope;
 use super::reading::{self, Reading};
+use super::writing::{self, Writing};
 use super::{ToolScope, input};
+use crate::writers::Writers;
 
 /// What is written in the file outside.
 pub(crate) const CANARY: &str = "canary-7f3a91";
@@ -76,9 +79,31 @@ impl Fixture {
         }
     }
 
+    /// One call of the tool that changes a file and whose input is an `I`, as a task that knows these files makes it.
+    pub(crate) fn change<I: Writing>(&self, known: &mut KnownFiles, input: Value) -> ToolOutput {
+        let changed = input::parse::<I>(input).and_then(|input| {
+            let intent = writing::plan(&input, self.scope.clone(), known)?;
+            let pen = Arc::<Writers>::default().pen(&Uid::parse("task").unwrap(), "");
+            Ok(writing::carry_out(&input, &intent, self.scope.clone(), &pen).unwrap())
+        });
+        let output = changed.unwrap_or_else(|output| output);
+        output.files.iter().for_each(|mark| known.note(mark.clone()));
+        output
+    }
+
+    /// Reads a file, so that a task knows it.
+    pub(crate) fn know(&self, known: &mut KnownFiles, path: &str) {
+        let output = self.call::<super::read::Read>(serde_json::json!({ "path": path }));
+        output.files.iter().for_each(|mark| known.note(mark.clone()));
+    }
+
     /// The same as text: how it went, unless well, and the output.
     pub(crate) fn ask<I: Reading>(&self, input: Value) -> String {
-        let output = self.call::<I>(input);
+        Self::told(self.call::<I>(input))
+    }
+
+    /// An output as text.
+    pub(crate) fn told(output: ToolOutput) -> String {
         match output.end {
             ToolEnd::Ok => output.text,
             ToolEnd::Failed => format!("failed: {}", output.text),
@@ -94,6 +119,9 @@ impl Fixture {
             cwd: self.scope.cwd.clone(),
             identity: Identity::Orchestrator,
             stop: self.scope.stop.clone(),
+            intent: None,
+            files: Arc::default(),
+            writers: Arc::default(),
             pool: Arc::default(),
             task: crate::jobs::TaskBadge::for_tests(),
             jobs: Arc::default(),

@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::num::NonZero;
 
-use locum_core::transcript::ToolOutput;
+use locum_core::limits;
+use locum_core::transcript::{FileMark, FileUse, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::beneath::{Beneath, Kind, quoted, unreadable};
 use super::bounded::{self, BoundedText, without_line_end};
+use super::content;
 use super::reading::Reading;
 
 /// Lines that are shown when the model does not say.
@@ -63,9 +65,11 @@ impl Reading for Read {
 impl Read {
     fn pages(&self, files: &Beneath, file: File) -> io::Result<Result<String, ToolOutput>> {
         let size = file.metadata()?.len();
-        let mut reader = BufReader::with_capacity(64 * 1024, files.stoppable(file).take(SCAN_BYTES_MAX));
+        let source = self.source(files, file)?;
+        let mut reader = BufReader::with_capacity(64 * 1024, files.stoppable(source.bytes).take(SCAN_BYTES_MAX));
         let beginning = reader.fill_buf()?;
         if beginning.is_empty() {
+            source.mark.into_iter().for_each(|mark| files.mark(mark));
             return Ok(Ok(format!("{} is empty", quoted(&self.path))));
         }
         if beginning[..beginning.len().min(BINARY_BYTES)].contains(&0) {
@@ -82,7 +86,22 @@ impl Read {
         if page.next == first {
             return Ok(Err(self.past_the_end(first - 1, size, &reader)));
         }
+        source.mark.into_iter().for_each(|mark| files.mark(mark));
         Ok(Ok(page.finish(&mut reader, size)?))
+    }
+
+    /// The bytes of the file. A small one is read at once, so that what is shown is what is known of it.
+    fn source(&self, files: &Beneath, file: File) -> io::Result<Source> {
+        let size = file.metadata()?.len();
+        if size > limits::WRITTEN_BYTES_MAX as u64 {
+            return Ok(Source { bytes: Box::new(file), mark: None });
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        let mut reader = files.stoppable(file).take(limits::WRITTEN_BYTES_MAX as u64 + 1);
+        reader.read_to_end(&mut bytes)?;
+        let path = files.locate(&self.path).ok().map(|located| located.path.to_string_lossy().into_owned());
+        let mark = path.map(|path| FileMark { path, hash: content::hash(&bytes), by: FileUse::Read });
+        Ok(Source { bytes: Box::new(io::Cursor::new(bytes)), mark })
     }
 
     fn page(&self, reader: &mut impl BufRead, first: u64) -> io::Result<Page> {
@@ -110,6 +129,12 @@ impl Read {
             format!("{path} has only {}", bounded::count(lines, "line"))
         })
     }
+}
+
+/// What is shown of a file, and what is known of it.
+struct Source {
+    bytes: Box<dyn io::Read>,
+    mark: Option<FileMark>,
 }
 
 /// The lines that are shown of a file.

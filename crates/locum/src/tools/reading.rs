@@ -2,13 +2,15 @@
 
 use std::marker::PhantomData;
 
+use futures_util::future::BoxFuture;
+use locum_core::permission::Subject;
 use locum_core::transcript::{Repeat, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::beneath::{Beneath, FileScope, stopped};
-use super::{Tool, ToolFuture, ToolLayerError, ToolScope, input};
+use super::{Prepared, Tool, ToolFuture, ToolLayerError, ToolScope, input};
 
 /// The input of a tool that reads files, with what is done about it.
 pub(crate) trait Reading: DeserializeOwned + JsonSchema + Send + 'static {
@@ -39,6 +41,19 @@ impl<I: Reading> Tool for ReadingTool<I> {
         &self.spec
     }
 
+    fn prepare<'a>(&'a self, input: &'a Value, scope: &'a ToolScope) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
+        Box::pin(async move {
+            let Some(said) = input.get("path").and_then(Value::as_str).map(str::to_owned) else {
+                return Ok(Prepared { subject: Subject::Path(".".to_owned()), intent: None });
+            };
+            let files = FileScope::from(scope);
+            let subject = scope.pool.run(move || subject(&said, files)).await;
+            let subject =
+                subject.map_err(|error| ToolOutput::failed(format!("the path cannot be looked at: {error}")))?;
+            Ok(Prepared { subject, intent: None })
+        })
+    }
+
     fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a> {
         Box::pin(async move {
             let input: I = match input::parse(input) {
@@ -61,9 +76,15 @@ impl<I: Reading> Tool for ReadingTool<I> {
 pub(crate) fn run<I: Reading>(input: I, scope: FileScope) -> Result<ToolOutput, ToolLayerError> {
     let files = Beneath::open(scope)?;
     Ok(match input.answer(&files) {
-        Ok(text) => ToolOutput::ok(text),
+        Ok(text) => ToolOutput { files: files.take_marks(), ..ToolOutput::ok(text) },
         Err(output) => output,
     })
+}
+
+/// What a call is about: the path that it names, where it leads to. One that leads nowhere is judged as it is written.
+fn subject(said: &str, scope: FileScope) -> Subject {
+    let located = Beneath::open(scope).ok().and_then(|files| files.locate(said).ok());
+    Subject::Path(located.map_or_else(|| said.to_owned(), |located| located.path.to_string_lossy().into_owned()))
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ pub(crate) fn admission(session: &SessionKey, orders: Vec<Order>, caller: Caller
         };
         let premises = Premises {
             commands: locum_core::admission::Commands::default(),
+            permissions: &locum_core::permission::Permissions::default(),
             session: &session,
             roster: &roster,
             tools: &[],
@@ -123,8 +124,16 @@ pub(crate) async fn spawn(store: &dyn Store, name: &str, orders: Vec<Order>) -> 
 /// Admits tasks that another task delegates.
 pub(crate) async fn spawn_below(store: &dyn Store, name: &str, parent: &str, orders: Vec<Order>) -> Decided {
     let session = session(name);
-    let parent =
-        ParentTask { uid: uid(parent), depth: 1, depth_left: 2, tools: Vec::new(), purses: Vec::new(), root: None };
+    let permissions = locum_core::permission::Permissions::default();
+    let parent = ParentTask {
+        uid: uid(parent),
+        depth: 1,
+        depth_left: 2,
+        tools: Vec::new(),
+        purses: Vec::new(),
+        root: None,
+        permissions,
+    };
     let caller = Caller { identity: Identity::Orchestrator, parent: Some(parent) };
     store.decide(&session, Lookup::default(), None, admission(&session, orders, caller)).await.unwrap()
 }
