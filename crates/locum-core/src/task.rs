@@ -237,16 +237,7 @@ impl Task {
                 self.start_tool(turn, &call_id, repeat, intent).map_err(misfit)?;
             }
             TaskEvent::ToolEnded { turn, call_id, output, .. } => {
-                let denied = output.end == ToolEnd::Denied;
-                let marks = output.files.clone();
-                let forbidden = output.forbidden.clone();
-                let pending = self.pending_mut(turn, &call_id).ok_or(misfit("no such tool call"))?;
-                pending.state = ToolState::Ended(output);
-                self.note_files(marks);
-                self.note_forbidden(forbidden);
-                self.spent.usage.tool_calls += 1;
-                self.spent.usage.denials += u32::from(denied);
-                self.close_tools();
+                self.end_tool(turn, &call_id, output).map_err(misfit)?;
             }
             TaskEvent::Stopped { cause, partial } => {
                 self.count_unanswered();
@@ -395,6 +386,19 @@ impl Task {
             return Err("an unrepeatable tool call was started twice");
         }
         pending.state = ToolState::Started(intent);
+        Ok(())
+    }
+
+    fn end_tool(&mut self, turn: u32, call_id: &str, output: ToolOutput) -> Result<(), &'static str> {
+        let denied = output.end == ToolEnd::Denied;
+        let (marks, forbidden) = (output.files.clone(), output.forbidden.clone());
+        let pending = self.pending_mut(turn, call_id).ok_or("no such tool call")?;
+        pending.state = ToolState::Ended(output);
+        self.note_files(marks);
+        self.note_forbidden(forbidden);
+        self.spent.usage.tool_calls += 1;
+        self.spent.usage.denials += u32::from(denied);
+        self.close_tools();
         Ok(())
     }
 

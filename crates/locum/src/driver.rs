@@ -31,7 +31,7 @@ use crate::store::{self, Appended};
 
 pub(crate) use attend::StopSignals;
 use attend::{Attention, Deadline, Heard, Interrupt};
-use tooling::{Granted, Running};
+use tooling::{Cleared, Granted, Running};
 
 /// How a drive ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,9 +243,14 @@ impl Driver<'_> {
 
     async fn call_tools(&mut self, turn: u32, calls: Vec<ToolCall>, repeat: Repeat) -> Result<Next, JournalError> {
         let attention = self.attention(self.hands.patience);
-        let mut cleared = match tooling::clear(self.task, self.hands, self.desk, &attention, calls, repeat).await {
-            Ok(cleared) => cleared,
-            Err(interrupt) => return self.interrupted(interrupt, None),
+        let is_judged = repeat == Repeat::Guarded || self.task.plan().grants.permissions.has_rules();
+        let mut cleared = if is_judged {
+            match tooling::clear(self.task, self.hands, self.desk, &attention, calls).await {
+                Ok(cleared) => cleared,
+                Err(interrupt) => return self.interrupted(interrupt, None),
+            }
+        } else {
+            Cleared::freely(calls)
         };
         for (call, output) in cleared.refused.drain(..) {
             self.journal.push(self.task, TaskEvent::ToolEnded { turn, call_id: call.id, output, duration_ms: 0 })?;
@@ -266,16 +271,15 @@ impl Driver<'_> {
     }
 
     async fn run_tools(&mut self, turn: u32, running: Running, attention: &Attention) -> Result<Next, JournalError> {
-        let Running { calls, intent, repeat } = running;
         let mut appended = Appended::default();
         // What cannot be repeated must be on disk before it acts; what can be, may act meanwhile.
-        let ran = match repeat {
+        let ran = match running.repeat {
             Repeat::Unsafe | Repeat::Guarded => {
                 self.flush().await?;
-                tooling::run(self.task, self.hands, self.desk, attention, &calls, intent).await
+                tooling::run(self.task, self.hands, self.desk, attention, &running).await
             }
             Repeat::Safe => {
-                let mut run = pin!(tooling::run(self.task, self.hands, self.desk, attention, &calls, None));
+                let mut run = pin!(tooling::run(self.task, self.hands, self.desk, attention, &running));
                 // What answers at once is recorded with its answer: nothing was waited for in between.
                 match poll_fn(|context| Poll::Ready(run.as_mut().poll(context))).await {
                     Poll::Ready(ran) => ran,
@@ -291,7 +295,7 @@ impl Driver<'_> {
         match ran {
             Err(interrupt) => self.interrupted(interrupt, None),
             Ok(ran) => {
-                for (call, ran) in calls.into_iter().zip(ran) {
+                for (call, ran) in running.calls.into_iter().zip(ran) {
                     let tooling::Ran { output, duration_ms } = ran;
                     let event = TaskEvent::ToolEnded { turn, call_id: call.id, output, duration_ms };
                     self.journal.push(self.task, event)?;

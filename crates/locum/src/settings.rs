@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use locum_core::agent::roster::nearest;
 use locum_core::limits::Limits;
 use locum_core::liveness::Patience;
+use locum_core::permission::Rule;
 use locum_core::protocol::request::{CostPreference, TaskType};
 use locum_core::routing::RoutingRules;
 use locum_models::http::Proxy;
@@ -141,7 +142,7 @@ impl Settings {
     fn set(&mut self, key: &Key, text: &str, origin: Origin) -> Result<(), SettingsError> {
         let value = match key.kind {
             Kind::Text | Kind::Choice(_) => Ok(Value::String(text.to_owned())),
-            Kind::List => Ok(Value::Array(read_list(text))),
+            Kind::List | Kind::Rules => Ok(Value::Array(read_list(text))),
             Kind::Switch => read_switch(text).map(Value::Boolean).ok_or("must be true or false"),
             Kind::Money => read_money(text).ok_or("must be an amount of US dollars or \"unlimited\""),
             Kind::Number { .. } => text.trim().parse().map(Value::Integer).map_err(|_| "must be a whole number"),
@@ -272,6 +273,12 @@ impl Settings {
         self.text("network.ca_file").map(|(path, _)| path)
     }
 
+    /// What agents may use their tools for.
+    pub fn permission_rules(&self) -> Vec<Rule> {
+        let items = self.value("permissions.rules").and_then(|setting| setting.value.as_array());
+        items.into_iter().flatten().filter_map(Value::as_str).filter_map(|text| Rule::parse(text).ok()).collect()
+    }
+
     /// What commands are shut into.
     pub fn sandbox_level(&self) -> Level {
         // The table knows no other words; what is not known is shut in.
@@ -336,7 +343,11 @@ fn check(key: &Key, value: &Value) -> Result<(), String> {
         (Kind::Choice(words), Value::String(word)) if words.contains(&word.as_str()) => Ok(()),
         (Kind::Choice(words), _) => Err(format!("`{name}` must be one of {}", words.join(", "))),
         (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => Ok(()),
-        (Kind::List, _) => Err(format!("`{name}` must be a list of texts in quotes")),
+        (Kind::Rules, Value::Array(items)) if items.iter().all(Value::is_str) => {
+            let wrong = items.iter().filter_map(Value::as_str).find_map(|text| Rule::parse(text).err());
+            wrong.map_or(Ok(()), |wrong| Err(format!("`{name}`: {wrong}")))
+        }
+        (Kind::List | Kind::Rules, _) => Err(format!("`{name}` must be a list of texts in quotes")),
         (Kind::Money, Value::String(word)) if word == UNLIMITED => Ok(()),
         (Kind::Money, Value::Float(amount)) if amount.is_finite() && *amount >= 0.0 => Ok(()),
         (Kind::Money, Value::Integer(amount)) if *amount >= 0 => Ok(()),
@@ -403,7 +414,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
-        let cases: [Case; 15] = [
+        let cases: [Case; 16] = [
+            (
+                "[permissions]\nrules = [\"forbid bash\"]",
+                &[],
+                "c.toml:2: `permissions.rules`: `forbid bash` is not a rule: it must begin with allow, ask or deny",
+            ),
             (
                 "[routing]\ncost_preference = \"cheap\"",
                 &[],

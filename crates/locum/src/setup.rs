@@ -219,6 +219,7 @@ impl Setup {
             .namespaces(settings.namespaces())
             .log(log)
             .redact(redactor)
+            .rules(settings.permission_rules())
             .sandbox(Sandbox::new(settings.sandbox_level(), &self.environment, &places))
             .executor(self.executor)
             .life(self.life)

@@ -15,6 +15,8 @@ const BOUNDARY_MODULES: &[&str] = &[
     "crates/locum-core/src/agent",
     // Purses are part of a plan, shortages of an event.
     "crates/locum-core/src/budget",
+    // Rules and write scopes are part of a plan.
+    "crates/locum-core/src/permission",
     "crates/locum-core/src/task/event",
     "crates/locum-core/src/task/plan",
     "crates/locum-core/src/task/outcome",

@@ -34,7 +34,7 @@ pub(crate) fn read(records: &[Record], context: &str) -> Told {
                 told.unknown += usize::from(output.end == ToolEnd::Unknown);
             }
             TaskEvent::Ended { outcome } => told.outcome = Some(outcome.clone()),
-            TaskEvent::ToolStarted { repeat: Repeat::Safe, .. }
+            TaskEvent::ToolStarted { repeat: Repeat::Safe | Repeat::Guarded, .. }
             | TaskEvent::Released { .. }
             | TaskEvent::TurnStarted { .. }
             | TaskEvent::ModelFailed { .. }

@@ -9,7 +9,7 @@ pub(super) fn fits_path(glob: &str, path: &str) -> bool {
     }
     let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
     // What is said of a directory is said of everything in it.
-    ends.into_iter().any(|end| fits(glob.as_bytes(), path[..end].as_bytes(), Some(b'/')))
+    ends.into_iter().any(|end| fits(glob.as_bytes(), &path.as_bytes()[..end], Some(b'/')))
 }
 
 /// Whether a text fits a pattern as a whole. `rm *` is also the bare `rm`.

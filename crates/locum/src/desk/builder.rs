@@ -360,7 +360,9 @@ impl DeskBuilder {
     /// the strictest one counts. See [`Rule`].
     #[must_use]
     pub fn rules(mut self, rules: Vec<Rule>) -> Self {
-        self.permissions.rules.push(rules);
+        if !rules.is_empty() {
+            self.permissions.rules.push(rules);
+        }
         self
     }
 

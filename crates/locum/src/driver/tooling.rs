@@ -33,14 +33,13 @@ pub(super) async fn run(
     hands: &Hands,
     desk: &Desk,
     attention: &Attention,
-    calls: &[ToolCall],
-    intent: Option<Intent>,
+    running: &Running,
 ) -> Result<Vec<Ran>, Interrupt> {
     let stop = CancellationToken::new();
     // Blocking work that outlives its future sees this and ends.
     let _ended = stop.clone().drop_guard();
-    let scope = ToolScope { intent, ..scope(task, hands, desk, stop) };
-    try_join_all(calls.iter().map(|call| run_one(task, hands, attention, &scope, call))).await
+    let scope = ToolScope { intent: running.intent.clone(), ..scope(task, hands, desk, stop) };
+    try_join_all(running.calls.iter().map(|call| run_one(task, hands, attention, &scope, call))).await
 }
 
 /// Decides which of some calls may be made, before anything is recorded or done: by the rules of the plan, and by what
@@ -51,14 +50,9 @@ pub(super) async fn clear(
     desk: &Desk,
     attention: &Attention,
     calls: Vec<ToolCall>,
-    repeat: Repeat,
 ) -> Result<Cleared, Interrupt> {
     let mut cleared = Cleared::default();
     let permissions = &task.plan().grants.permissions;
-    if repeat != Repeat::Guarded && !permissions.has_rules() {
-        cleared.granted.extend(calls.into_iter().map(Granted::freely));
-        return Ok(cleared);
-    }
     let stop = CancellationToken::new();
     let _ended = stop.clone().drop_guard();
     let scope = scope(task, hands, desk, stop);
@@ -107,6 +101,11 @@ pub(super) struct Cleared {
 }
 
 impl Cleared {
+    /// Calls about which there is nothing to decide.
+    pub(super) fn freely(calls: Vec<ToolCall>) -> Self {
+        Self { granted: calls.into_iter().map(Granted::freely).collect(), refused: Vec::new() }
+    }
+
     fn refuse(&mut self, task: &Task, hands: &Hands, call: ToolCall, why: &str) {
         log(task, hands, &call, status_of(ToolEnd::Denied), why);
         let output = ToolOutput::forbidden(&call.name, why);

@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Choice(&'static [&'static str]),
     /// Texts; separated by commas in a variable.
     List,
+    /// Rules about the use of tools; separated by commas in a variable.
+    Rules,
     /// True or false.
     Switch,
     /// An amount of US dollars, or the word `unlimited`.
@@ -43,7 +45,7 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub(crate) const KEYS: [Key; 21] = [
+pub(crate) const KEYS: [Key; 22] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     Key { name: "models.fallback", variable: "LOCUM_MODELS_FALLBACK", kind: Kind::List },
     Key { name: "routing.enabled", variable: "LOCUM_ROUTING_ENABLED", kind: Kind::Switch },
@@ -63,6 +65,7 @@ pub(crate) const KEYS: [Key; 21] = [
     number("watchdog.startup_timeout_ms", "LOCUM_SUBAGENT_STARTUP_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.inactivity_timeout_ms", "LOCUM_SUBAGENT_INACTIVITY_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.tool_timeout_ms", "LOCUM_SUBAGENT_TOOL_EXECUTION_TIMEOUT_MS", 1, DAY_MS),
+    Key { name: "permissions.rules", variable: "LOCUM_PERMISSIONS_RULES", kind: Kind::Rules },
     Key { name: "sandbox.level", variable: "LOCUM_SANDBOX", kind: Kind::Choice(&["full", "landlock", "none"]) },
     Key { name: "shared_context.namespaces", variable: "LOCUM_SHARED_CONTEXT_NAMESPACES", kind: Kind::Switch },
     Key { name: "log.payloads", variable: "LOCUM_LOG_PAYLOADS", kind: Kind::Switch },

@@ -101,7 +101,8 @@ mod tests {
         let fixture = Fixture::new(&[("a.txt", "text\n")]);
         let (tool, scope) = (ReadingTool::<Read>::default(), fixture.tool_scope());
         let ask = |input| tool.call(input, &scope);
-        assert_eq!(ask(json!({"path": "a.txt"})).await.unwrap(), ToolOutput::ok("1\ttext"));
+        let read = ask(json!({"path": "a.txt"})).await.unwrap();
+        assert_eq!((read.text.as_str(), read.files[0].path.as_str()), ("1\ttext", "a.txt"));
         let expected = ToolOutput::failed("invalid input: missing field `path`");
         assert_eq!(ask(json!({})).await.unwrap(), expected);
         scope.stop.cancel();

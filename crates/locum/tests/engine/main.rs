@@ -12,6 +12,7 @@ mod cycle;
 mod endings;
 mod retries;
 mod tooling;
+mod writing;
 
 mod governing;
 mod handing_over;

@@ -33,7 +33,7 @@ fn exact_text_is_replaced() {
     check("a\r\nb\r\n", json!({"old": "b\n", "new": "x"}), r#""a\r\nx\r\n" changed, at line 2"#);
     check("a\r\nb\nc\n", json!({"old": "a\nb", "new": "x\ny"}), r#""x\r\ny\nc\n" changed, at line 1"#);
     check("a\r\nb\nc\n", json!({"old": "b\nc", "new": "x\ny"}), r#""a\r\nx\ny\n" changed, at line 2"#);
-    check("\u{feff}a\n", json!({"old": "a", "new": "b"}), "\"\u{feff}b\\n\" changed, at line 1");
+    check("\u{feff}a\n", json!({"old": "a", "new": "b"}), r#""\u{feff}b\n" changed, at line 1"#);
     // Each change sees what those before it made.
     let edits = json!({"edits": [{"old": "a", "new": "b"}, {"old": "b\nc", "new": "d"}]});
     check("a\nc\n", edits, r#""d\n" 2 changes, at lines 1, 1"#);
