@@ -261,6 +261,8 @@ pub(crate) enum Agents {
     Lint(LintArgs),
     /// Write a file for a new agent
     New(NewArgs),
+    /// Trust this project as it is now: its agents and settings act from then on
+    Trust(TrustArgs),
 }
 
 #[derive(Debug, Args)]
@@ -298,6 +300,19 @@ pub(crate) struct NewArgs {
     /// Write it to your own directory, for all projects
     #[arg(long)]
     pub(crate) user: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// List the projects that are trusted
+    #[arg(long, conflicts_with_all = ["yes", "revoke"])]
+    pub(crate) list: bool,
+    /// Trust a project no longer; this one if none is named
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", conflicts_with = "yes")]
+    pub(crate) revoke: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

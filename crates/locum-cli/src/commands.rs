@@ -18,6 +18,7 @@ mod sessions;
 mod spawn;
 mod tasks;
 mod tools;
+pub(crate) mod trust;
 mod worktree;
 
 use std::time::Duration;
@@ -42,6 +43,7 @@ pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
         Command::Config(_) => config::show(&global, output),
         Command::Agents(Agents::Lint(args)) => agents_lint::lint(&args, &global, output),
         Command::Agents(Agents::New(args)) => agents_new::new(&args, &global, output),
+        Command::Agents(Agents::Trust(args)) => trust::trust(&args, &global, output),
         command => {
             let runtime = runtime()?;
             let exit = runtime.block_on(run_async(command, &global, output));

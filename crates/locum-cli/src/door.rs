@@ -1,12 +1,16 @@
 //! From what was said to a desk: the first thing that every verb does.
 
+use std::path::Path;
+
 use anyhow::Context as _;
-use locum::protocol::{FaceDefaults, Refusal, SubagentAction};
+use locum::agents::FileProblem;
+use locum::protocol::{Code, FaceDefaults, Refusal, SubagentAction};
 use locum::settings::environment::Environment;
 use locum::setup::{Opened, SessionChoice, Setup};
 use locum::{Executor, Request, Response, ToolRequest};
 
 use crate::args::Global;
+use crate::commands::trust;
 use crate::output::Output;
 
 /// Whose words a verb carries.
@@ -24,6 +28,7 @@ pub(crate) struct Door {
     pub(crate) output: Output,
     /// The model that this call names.
     pub(crate) call_model: Option<String>,
+    setup: Setup,
 }
 
 /// What a verb was told, as the engine's setup.
@@ -49,6 +54,10 @@ pub(crate) fn setup(global: &Global, orchestrator: Orchestrator, executor: Execu
     setup
 }
 
+fn is_below(file: &Path, named: &Path) -> bool {
+    file.starts_with(named) || named.canonicalize().is_ok_and(|named| file.starts_with(named)) || file.ends_with(named)
+}
+
 impl Door {
     /// Opens the store and builds the desk.
     pub(crate) fn open(
@@ -59,15 +68,18 @@ impl Door {
     ) -> anyhow::Result<Self> {
         let setup = setup(global, orchestrator, executor);
         let opened = setup.open().context("locum cannot start")?;
-        for problem in &opened.problems {
-            let place = format!("{}:{}:{}", problem.file.display(), problem.line, problem.column);
-            output.warn(&format!("{place}: {}", problem.message));
+        // Agents are read when they are needed; whoever names a directory wants to know at once.
+        if !global.agents.is_empty() {
+            let named = |problem: &&FileProblem| global.agents.iter().any(|named| is_below(&problem.file, named));
+            for problem in opened.desk.muster().problems.iter().filter(named) {
+                output.warn(&problem.to_string());
+            }
         }
         let call_model = match orchestrator {
             Orchestrator::Person => global.model.as_deref().map(|model| setup.model_name(model)),
             Orchestrator::Model => None,
         };
-        Ok(Self { opened, output, call_model })
+        Ok(Self { opened, output, call_model, setup })
     }
 
     /// Asks the desk as a person.
@@ -77,8 +89,29 @@ impl Door {
 
     /// Asks the desk under given terms.
     pub(crate) async fn ask_under(&self, action: SubagentAction, face: FaceDefaults) -> Result<Response, Refusal> {
-        let tool = ToolRequest::Subagent(action);
-        self.opened.desk.handle(Request { tool, face }).await
+        let request = Request { tool: ToolRequest::Subagent(action), face };
+        match self.opened.desk.handle(request.clone()).await {
+            Err(refusal) if refusal.code == Code::NotTrusted && self.is_trusted_now(&refusal) => {
+                self.opened.desk.look_at_agents_again();
+                self.opened.desk.handle(request).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Asks the person at the terminal, if there is one, whether to trust the project.
+    fn is_trusted_now(&self, refusal: &Refusal) -> bool {
+        if !self.output.can_ask() {
+            return false;
+        }
+        self.output.note(&refusal.message);
+        match self.setup.review().map_err(anyhow::Error::from).and_then(|review| trust::offer(&review, self.output)) {
+            Ok(is_trusted) => is_trusted,
+            Err(error) => {
+                self.output.warn(&format!("{error:#}"));
+                false
+            }
+        }
     }
 
     /// Sees to tasks whose worker is gone. That it fails is no reason not to answer.

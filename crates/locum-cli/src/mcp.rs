@@ -31,6 +31,7 @@ use crate::output::{Exit, Output};
 pub(crate) async fn serve(global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Model, Executor::InProcess)?;
     let desk = door.opened.desk;
+    desk.follow_agent_files();
     desk.adopt_orphans(Stay::Long).await.context("tasks of this session cannot be taken up")?;
     let instructions = desk.prompt().await.map_err(|refusal| anyhow::anyhow!(refusal.message))?;
     let left = CancellationToken::new();

@@ -8,7 +8,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
-use locum::protocol::Refusal;
+use locum::protocol::{Code, Refusal};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     Done,
     /// Failed or refused.
     Failed,
+    /// Refused because the project is not trusted.
+    NotTrusted,
     /// The time was over.
     TimedOut,
     /// Interrupted by a person.
@@ -32,6 +34,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Done => 0,
             Exit::Failed => 1,
+            Exit::NotTrusted => 3,
             Exit::TimedOut => 124,
             Exit::Interrupted => 130,
         })
@@ -97,9 +100,14 @@ impl Output {
         }
     }
 
+    /// Whether a person is there to answer a question.
+    pub(crate) fn can_ask(self) -> bool {
+        !self.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+
     /// Asks a person a question; no without one, or without a clear yes.
     pub(crate) fn asks(self, question: &str) -> bool {
-        if self.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        if !self.can_ask() {
             return false;
         }
         self.aside(&format!("{question} [y/N]"));
@@ -114,10 +122,11 @@ impl Output {
         } else {
             self.complain(&format!("{} ({})", refusal.message, refusal.code), refusal.hint.as_deref());
         }
-        Exit::Failed
+        if refusal.code == Code::NotTrusted { Exit::NotTrusted } else { Exit::Failed }
     }
 
-    fn aside(self, text: &str) {
+    /// A line beside the answer.
+    pub(crate) fn aside(self, text: &str) {
         let mut stderr = AutoStream::new(std::io::stderr().lock(), color(std::io::stderr().is_terminal()));
         writeln!(stderr, "{text}").ok();
     }

@@ -1,13 +1,14 @@
 //! What may happen: pure decisions over a session, taken inside the transaction that writes what they allow.
 
 pub mod define;
+mod finding;
 pub mod listing;
 mod money;
 mod prompt;
 pub mod spawn;
 mod tools;
 
-use crate::agent::{AgentSpec, Roster};
+use crate::agent::{AgentSpec, Fallbacks, Roster};
 use crate::budget::Purse;
 use crate::ids::{Identity, SessionKey, Timestamp, Uid};
 use crate::limits::{self, Limits};
@@ -28,6 +29,8 @@ pub struct Premises<'a> {
     pub session: &'a SessionKey,
     /// The agents from files, bundles and the application.
     pub roster: &'a Roster,
+    /// What agents get that do not say otherwise.
+    pub fallbacks: &'a Fallbacks,
     /// Every tool that exists here.
     pub tools: &'a [GrantedTool],
     /// The models.
@@ -153,6 +156,11 @@ impl Premises<'_> {
             .then(|| format!("max_turns {asked} was set to {clamped}; it may be 1 to {most}"));
         (Some(clamped), warning)
     }
+}
+
+/// The agents that a session can ask: those of files and application, with its own on top.
+pub fn roster(premises: &Premises<'_>, view: &SessionView) -> Roster {
+    premises.roster_of(view)
 }
 
 /// A refusal for an agent that nobody knows.

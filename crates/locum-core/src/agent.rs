@@ -4,6 +4,7 @@ pub mod defaults;
 pub mod dialect;
 mod draft;
 pub mod extends;
+pub mod fallbacks;
 pub mod fields;
 mod findings;
 mod frontmatter;
@@ -11,9 +12,11 @@ pub mod hidden;
 pub mod lint;
 mod locum_fields;
 pub mod markdown;
+pub mod matching;
 pub mod note;
 mod portability;
 pub mod roster;
+mod source;
 pub mod template;
 mod tool_list;
 pub mod tool_names;
@@ -28,9 +31,11 @@ use crate::ids::AgentName;
 
 pub use defaults::{AgentDefaults, MissingAgent};
 pub use dialect::Dialect;
+pub use fallbacks::Fallbacks;
 pub use findings::{Origin, Origins};
 pub use locum_fields::LocumFields;
 pub use roster::Roster;
+pub use source::Source;
 
 /// What an agent is: its instructions and what it may use. Everything optional falls back to the face's or the
 /// session's default when a task is admitted.
@@ -156,32 +161,6 @@ impl Isolation {
             Self::None => "none",
             Self::Process => "process",
             Self::Worktree => "worktree",
-        }
-    }
-}
-
-/// Where an agent came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// Shipped with locum.
-    Bundled,
-    /// A file in a directory that was named with `--agents`.
-    Directory(String),
-    /// Registered by the application that embeds the library.
-    Application,
-    /// Made in the session by `define`.
-    Defined,
-}
-
-impl Source {
-    /// The word for it in answers.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Bundled => "bundled",
-            Self::Directory(_) => "directory",
-            Self::Application => "application",
-            Self::Defined => "defined",
         }
     }
 }

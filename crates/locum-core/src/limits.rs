@@ -168,6 +168,18 @@ pub const AGENT_TIMEOUT_SECONDS_MAX: u64 = 31_536_000;
 /// Agents that one may build upon, one upon the other: each adds its prompt.
 pub const EXTENDS_MAX: usize = 8;
 
+/// Agent files in one place: each is offered to the orchestrating model, which reads the list whole.
+pub const AGENT_FILES_MAX: usize = 1000;
+/// Directories below each other in one place: people sort agents into folders, and a link may lead in circles.
+pub const AGENT_DIRECTORY_DEPTH_MAX: usize = 8;
+/// Directories in one place: each may be watched.
+pub const AGENT_DIRECTORIES_MAX: usize = 100;
+/// Entries of one directory that are looked at for agents.
+pub const AGENT_DIRECTORY_ENTRIES_MAX: usize = 10_000;
+
+/// Projects that may be trusted: the list is read whole.
+pub const TRUSTED_PROJECTS_MAX: usize = 10_000;
+
 /// The limits that a user's settings may move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

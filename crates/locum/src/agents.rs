@@ -16,18 +16,30 @@
 //! ```
 
 mod create;
+pub(crate) mod files;
+mod gathering;
 mod lint;
+pub(crate) mod muster;
+pub(crate) mod places;
+pub(crate) mod project;
+mod review;
+pub(crate) mod staff;
+mod stamps;
+pub(crate) mod trust;
+mod watch;
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use locum_core::agent::markdown::Reading;
-use locum_core::agent::note::{Broken, Place};
-use locum_core::agent::{AgentSpec, Dialect, Source, extends, markdown};
-use locum_core::ids::AgentName;
+use locum_core::agent::note::Broken;
+use locum_core::agent::{AgentSpec, Dialect, Source, markdown};
 use locum_core::limits;
+
+use gathering::{Gathering, Standing};
+pub use muster::{Muster, ProjectStanding};
+pub use places::{Place, PlaceKind, Search};
+pub use review::{Review, ReviewedFile};
+pub use trust::{Trust, TrustError, TrustList, TrustedProject};
 
 pub use create::{CreateError, create};
 pub use lint::{Lint, LintedFile, dialect_of};
@@ -69,72 +81,28 @@ pub struct FileProblem {
     pub message: String,
 }
 
+impl std::fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file.display(), self.line, self.column, self.message)
+    }
+}
+
 /// The agents that come with locum.
 pub fn bundled() -> Vec<AgentSpec> {
     BUNDLED.iter().filter_map(|(name, text)| read_bundled(name, text).ok()).collect()
 }
 
 /// The agents in a directory and its subdirectories, by path, and what could not be read. Files that begin with `_`
-/// or `.` are not agents.
+/// or `.` are not agents. Those that build upon others find them in the directory, or among the bundled ones.
 pub fn in_directory(directory: &Path) -> (Vec<AgentSpec>, Vec<FileProblem>) {
-    let mut readings = Vec::new();
-    let mut problems = Vec::new();
-    for entry in ignore::WalkBuilder::new(directory)
-        .standard_filters(false)
-        .max_depth(Some(8))
-        .sort_by_file_name(Ord::cmp)
-        .build()
-    {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                problems.push(problem(directory, error.to_string()));
-                continue;
-            }
-        };
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy();
-        if !name.ends_with(".md") || name.starts_with(['_', '.']) {
-            continue;
-        }
-        match read(path) {
-            Ok(reading) => readings.push((path.to_owned(), reading)),
-            Err(problem) => problems.push(problem),
-        }
+    let mut gathering = Gathering::default();
+    for agent in bundled() {
+        gathering.know(agent);
     }
-    let agents = resolve(readings, &mut problems);
-    (agents, problems)
-}
-
-/// Gives agents that build upon others what they leave out: upon those of the same directory, else upon bundled ones.
-fn resolve(readings: Vec<(PathBuf, Reading)>, problems: &mut Vec<FileProblem>) -> Vec<AgentSpec> {
-    if readings.iter().all(|(_, reading)| reading.agent.extends.is_none()) {
-        return readings.into_iter().map(|(_, reading)| reading.agent).collect();
-    }
-    let known: BTreeMap<AgentName, Arc<AgentSpec>> = bundled()
-        .into_iter()
-        .chain(readings.iter().map(|(_, reading)| reading.agent.clone()))
-        .map(|agent| (agent.name.clone(), Arc::new(agent)))
-        .collect();
-    let mut agents = Vec::new();
-    for (path, reading) in readings {
-        match extends::resolve(&reading.agent, |name| known.get(name).cloned()) {
-            Ok(agent) => agents.push(agent),
-            Err(error) => {
-                let at = reading.origins.get("extends").map_or(Place::START, |origin| origin.at);
-                let (line, column) = (at.line, at.column);
-                problems.push(FileProblem { file: path, line, column, message: error.to_string() });
-            }
-        }
-    }
-    agents
-}
-
-fn read(path: &Path) -> Result<Reading, FileProblem> {
-    let bytes = bytes_of(path).map_err(|why| problem(path, why))?;
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let source = Source::Directory(path.to_string_lossy().into_owned());
-    markdown::read(&bytes, &stem, source, Dialect::Native).map_err(|broken| located(path, &broken))
+    let place = Place { kind: PlaceKind::Named, dialect: Dialect::Native, directory: directory.to_owned() };
+    gathering.take(&place, files::read_directory(directory, None), Standing::MayRun);
+    let (found, _, problems) = gathering.resolve();
+    (found.into_iter().map(|found| found.agent).collect(), problems)
 }
 
 /// The bytes of a regular file, at most one more than an agent file may have.
@@ -152,11 +120,6 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
 
 fn read_bundled(name: &str, text: &str) -> Result<AgentSpec, Broken> {
     markdown::read(text.as_bytes(), name, Source::Bundled, Dialect::Native).map(|reading| reading.agent)
-}
-
-fn located(path: &Path, broken: &Broken) -> FileProblem {
-    let first = broken.first();
-    FileProblem { file: path.to_owned(), line: first.at.line, column: first.at.column, message: first.message.clone() }
 }
 
 fn problem(path: &Path, message: String) -> FileProblem {
@@ -183,7 +146,7 @@ mod tests {
         let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
         write("good.md", "---\nname: good\ndescription: d\n---\nbody");
         write("broken.md", "---\nname: broken\ndescription: [\n---\nbody");
-        write("_defaults.md", "not an agent");
+        write("_defaults.md", "---\nmaxTurns: 3\n---\n");
         write("notes.txt", "not an agent");
         std::fs::create_dir(directory.path().join("inner")).unwrap();
         write("inner/deep.md", "---\nname: deep\ndescription: d\n---\nbody");

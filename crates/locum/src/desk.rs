@@ -2,6 +2,7 @@
 //!
 //! [`Desk::builder`] makes an engine and its first [`Desk`]; what an application says about it is in [`DeskBuilder`].
 
+mod agents;
 mod builder;
 mod cancel;
 mod collect;
@@ -19,11 +20,9 @@ mod worktrees;
 
 use std::sync::Arc;
 
-use locum_core::admission::{self, Caller, ParentTask};
-use locum_core::agent::AgentSpec;
+use locum_core::admission::{Caller, ParentTask};
 use locum_core::ids::{SessionId, SessionKey};
 use locum_core::protocol::{FaceDefaults, Refusal, Request, Response, SubagentAction, ToolRequest, parse};
-use locum_core::session::Lookup;
 use locum_core::task::Task;
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -35,6 +34,7 @@ use crate::operation_log::Operation;
 use crate::progress::Progress;
 use crate::{store, worker};
 
+pub use agents::{ListedAgent, Mark};
 pub use builder::{BuildError, DeskBuilder};
 pub use follow::Following;
 pub use models::Routed;
@@ -158,20 +158,6 @@ impl Desk {
         }
     }
 
-    async fn list_agents(&self, face: &FaceDefaults) -> Result<Response, Refusal> {
-        let (caller, session, face) = (self.caller.clone(), self.session.clone(), face.clone());
-        let now = self.engine.hands.clock.now();
-        let lookup = Lookup { agents: true, ..Lookup::default() };
-        let (_, agents) = self
-            .engine
-            .decide(&self.session, lookup, move |engine, view| {
-                let premises = engine.premises(&session, &caller, now);
-                Ok((Vec::new(), admission::list_agents(&premises, &face, view)))
-            })
-            .await?;
-        Ok(Response::Agents(agents))
-    }
-
     /// What an orchestrating model is told: how to delegate, and who is there. Put it into its system prompt.
     ///
     /// # Errors
@@ -186,11 +172,6 @@ impl Desk {
             Response::Agents(agents) => Ok(crate::prompt::text(&agents)),
             other => Err(Refusal::internal(format!("an unexpected list of agents: {other:?}"))),
         }
-    }
-
-    /// An agent from a file, a bundle or the application; not one that was defined in the session.
-    pub fn agent(&self, name: &str) -> Option<Arc<AgentSpec>> {
-        self.engine.rules.roster.get(name).cloned()
     }
 
     /// Cancels everything that this process works on, in all sessions, and waits until it has ended.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join;
 use locum_core::admission::{Caller, Commands, Premises, Worktrees};
-use locum_core::agent::{Isolation, Roster};
+use locum_core::agent::Isolation;
 use locum_core::ids::{SessionKey, Timestamp, Uid};
 use locum_core::limits::Limits;
 use locum_core::permission::Permissions;
@@ -16,6 +16,8 @@ use locum_core::task::event::TaskEvent;
 use locum_core::task::{Outcome, Plan, Task, TaskSummary, Worktree};
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::Muster;
+use crate::agents::staff::Staff;
 use crate::context_changes::ContextHub;
 use crate::hands::Hands;
 use crate::launch::Launcher;
@@ -30,6 +32,7 @@ pub(crate) struct Engine {
     pub(crate) hands: Hands,
     pub(crate) worker: Worker,
     pub(crate) rules: Rules,
+    pub(crate) staff: Staff,
     pub(crate) executor: Executor,
     pub(crate) launcher: Option<Launcher>,
     pub(crate) storm: crate::desk::storm::StatusCalls,
@@ -40,7 +43,6 @@ pub(crate) struct Engine {
 
 /// What is there and what is allowed, as admission sees it.
 pub(crate) struct Rules {
-    pub(crate) roster: Roster,
     pub(crate) catalogue: Catalogue,
     pub(crate) limits: Limits,
     pub(crate) root: String,
@@ -84,11 +86,18 @@ pub enum Executor {
 }
 
 impl Engine {
-    /// What admission may look at for this caller.
-    pub(crate) fn premises<'a>(&'a self, session: &'a SessionKey, caller: &'a Caller, now: Timestamp) -> Premises<'a> {
+    /// What admission may look at for this caller, with the agents as they were before the decision.
+    pub(crate) fn premises<'a>(
+        &'a self,
+        session: &'a SessionKey,
+        caller: &'a Caller,
+        muster: &'a Muster,
+        now: Timestamp,
+    ) -> Premises<'a> {
         Premises {
             session,
-            roster: &self.rules.roster,
+            roster: &muster.roster,
+            fallbacks: &muster.fallbacks,
             tools: self.hands.tools.granted(),
             catalogue: &self.rules.catalogue,
             limits: &self.rules.limits,

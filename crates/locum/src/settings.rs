@@ -1,7 +1,7 @@
 //! Settings: layers with provenance, resolved once at the edge into plain values.
 //!
-//! Built-in defaults, then the user's file, then variables, then flags; later ones win, and each value remembers
-//! where it came from.
+//! Built-in defaults, then the user's file, then the project's if it is trusted, then variables, then flags; later
+//! ones win, and each value remembers where it came from.
 
 pub mod environment;
 
@@ -24,7 +24,7 @@ use toml::{Table, Value};
 use crate::sandbox::Level;
 use environment::Environment;
 pub use places::{Places, project_root};
-use table::{KEYS, Key, Kind};
+use table::{KEYS, Key, Kind, OF_PROJECTS};
 
 const DEFAULTS: &str = include_str!("settings/defaults.toml");
 
@@ -35,6 +35,8 @@ pub enum Origin {
     Default,
     /// A file of the user.
     File(PathBuf),
+    /// A file of the project.
+    Project(PathBuf),
     /// A variable.
     Variable(&'static str),
     /// A flag.
@@ -46,6 +48,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::File(path) => write!(f, "{}", path.display()),
+            Self::Project(path) => write!(f, "project {}", path.display()),
             Self::Variable(name) => write!(f, "${name}"),
             Self::Flag(name) => f.write_str(name),
         }
@@ -80,9 +83,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Resolves defaults, the user's file (its text, if there is one), variables and flags.
+    /// Resolves defaults, the files of the user and of a trusted project (their texts, if there are any), variables and
+    /// flags.
     pub fn resolve(
-        file: Option<(PathBuf, &str)>,
+        files: &[SettingsFile<'_>],
         environment: &Environment,
         flags: &[(&'static str, &'static str, String)],
     ) -> Result<Self, SettingsError> {
@@ -95,8 +99,8 @@ impl Settings {
             Some(Setting { name: key.name.to_owned(), value, origin: Origin::Default })
         });
         let mut settings = Self { values: values.collect() };
-        if let Some((path, text)) = file {
-            settings.take_file(&path, text)?;
+        for file in files {
+            settings.take_file(file)?;
         }
         settings.take_addresses(environment);
         for key in &KEYS {
@@ -112,28 +116,35 @@ impl Settings {
         Ok(settings)
     }
 
-    fn take_file(&mut self, path: &Path, text: &str) -> Result<(), SettingsError> {
+    fn take_file(&mut self, file: &SettingsFile<'_>) -> Result<(), SettingsError> {
+        let (path, text) = (file.origin_path(), file.text);
+        let is_of_project = matches!(file.origin, Origin::Project(_));
         let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             SettingsError { place: format!("{}:{line}", path.display()), message: error.message().to_owned() }
         })?;
-        if let Some(value) = table.remove(providers::PROVIDERS) {
+        // Where models are and how they are reached is the user's to say.
+        let providers = if is_of_project { None } else { table.remove(providers::PROVIDERS) };
+        if let Some(value) = providers {
             self.take_providers(&value, path, text)?;
         }
         for name in leaves(&table, "") {
             let line = line_of(text, &name);
             let place = format!("{}:{line}", path.display());
-            let Some(key) = KEYS.iter().find(|key| key.name == name) else {
-                let near = nearest(&name, KEYS.iter(), |key| key.name);
-                let hint = near.first().map_or_else(
-                    || "`locum config show` lists the settings".to_owned(),
-                    |near| format!("did you mean `{}`?", near.name),
-                );
-                return Err(SettingsError { place, message: format!("unknown setting `{name}`; {hint}") });
-            };
+            let key = KEYS.iter().find(|key| key.name == name);
+            if is_of_project && !OF_PROJECTS.contains(&name.as_str()) {
+                let message = match key {
+                    Some(_) => format!("`{name}` can be set by the user only, not by a project"),
+                    None => {
+                        format!("`{name}` is no setting that a project may have; it may set {}", OF_PROJECTS.join(", "))
+                    }
+                };
+                return Err(SettingsError { place, message });
+            }
+            let key = key.ok_or_else(|| SettingsError { place: place.clone(), message: unknown(&name) })?;
             if let Some(value) = look_up(&table, &name) {
                 check(key, value).map_err(|message| SettingsError { place, message })?;
-                self.put(key.name, value.clone(), Origin::File(path.to_owned()));
+                self.put(key.name, value.clone(), file.origin.clone());
             }
         }
         Ok(())
@@ -268,6 +279,12 @@ impl Settings {
         Proxy { https_proxy: text("network.https_proxy"), no_proxy: text("network.no_proxy") }
     }
 
+    /// The directories of packages with agents.
+    pub fn packages(&self) -> Vec<String> {
+        let all = self.value("agents.packages").and_then(|setting| setting.value.as_array());
+        all.into_iter().flatten().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+    }
+
     /// A file with certificates that are trusted beside the machine's own.
     pub(crate) fn ca_file(&self) -> Option<&str> {
         self.text("network.ca_file").map(|(path, _)| path)
@@ -284,6 +301,39 @@ impl Settings {
         // The table knows no other words; what is not known is shut in.
         self.text("sandbox.level").and_then(|(word, _)| word.parse().ok()).unwrap_or(Level::Full)
     }
+}
+
+/// The text of a file with settings, and whose it is.
+#[derive(Debug, Clone)]
+pub struct SettingsFile<'a> {
+    /// [`Origin::File`] for the user's, [`Origin::Project`] for a trusted project's.
+    pub origin: Origin,
+    /// What it says.
+    pub text: &'a str,
+}
+
+impl SettingsFile<'_> {
+    fn origin_path(&self) -> &Path {
+        match &self.origin {
+            Origin::File(path) | Origin::Project(path) => path,
+            Origin::Default | Origin::Variable(_) | Origin::Flag(_) => Path::new("settings"),
+        }
+    }
+}
+
+/// Whether a project's settings may be used, apart from whether it is trusted.
+pub(crate) fn check_project(path: &Path, text: &str) -> Result<(), SettingsError> {
+    let file = SettingsFile { origin: Origin::Project(path.to_owned()), text };
+    Settings { values: Vec::new() }.take_file(&file)
+}
+
+fn unknown(name: &str) -> String {
+    let near = nearest(name, KEYS.iter(), |key| key.name);
+    let hint = near.first().map_or_else(
+        || "`locum config show` lists the settings".to_owned(),
+        |near| format!("did you mean `{}`?", near.name),
+    );
+    format!("unknown setting `{name}`; {hint}")
 }
 
 fn look_up<'a>(table: &'a Table, name: &str) -> Option<&'a Value> {
@@ -369,8 +419,39 @@ mod tests {
     fn resolve(file: &str, variables: &[(&str, &str)]) -> Result<Settings, String> {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let environment = Environment::new(variables, PathBuf::from("/"));
-        Settings::resolve(Some((PathBuf::from("c.toml"), file)), &environment, &[("--model", "model", String::new())])
+        let file = SettingsFile { origin: Origin::File(PathBuf::from("c.toml")), text: file };
+        Settings::resolve(&[file], &environment, &[("--model", "model", String::new())])
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_project_comes_over_the_user_and_may_not_set_what_is_the_users() {
+        let environment = Environment::new([], PathBuf::from("/"));
+        let resolve = |text: &str| {
+            let user = SettingsFile { origin: Origin::File("u.toml".into()), text: "model = \"offline\"\n" };
+            let project = SettingsFile { origin: Origin::Project("p.toml".into()), text };
+            Settings::resolve(&[user, project], &environment, &[]).map_err(|error| error.to_string())
+        };
+        let settings = resolve("model = \"scripted:s\"").unwrap();
+        assert_eq!(
+            settings.model().map(|(name, origin)| (name, origin.to_string())),
+            Some(("scripted:s", "project p.toml".to_owned()))
+        );
+        for key in KEYS.iter().filter(|key| !OF_PROJECTS.contains(&key.name)) {
+            let (table, name) = key.name.rsplit_once('.').unwrap();
+            let error = resolve(&format!("\n[{table}]\n{name} = 1")).unwrap_err();
+            assert_eq!(error, format!("p.toml:3: `{}` can be set by the user only, not by a project", key.name));
+        }
+        for (text, expected) in [
+            (
+                "[mcp_servers.x]\ncommand = \"rm\"",
+                "p.toml:2: `mcp_servers.x.command` is no setting that a project may have",
+            ),
+            ("sandbox = \"none\"", "p.toml:1: `sandbox` is no setting that a project may have"),
+        ] {
+            let error = resolve(text).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 
     #[test]

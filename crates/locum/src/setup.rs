@@ -28,7 +28,9 @@ use std::sync::Arc;
 use locum_core::routing::{ModelEntry, SessionModel};
 use locum_models::{Access, catalogue, providers};
 
-use crate::agents::{self, FileProblem};
+use crate::agents::muster::judge;
+use crate::agents::project::{ProjectFiles, SETTINGS_FILE};
+use crate::agents::{Review, Search, Trust, TrustList};
 use crate::clock::{Clock, SystemClock};
 use crate::desk::{BuildError, Desk};
 use crate::engine::Executor;
@@ -39,7 +41,7 @@ use crate::recorder::Recorder;
 use crate::redact::Redactor;
 use crate::sandbox::Sandbox;
 use crate::settings::environment::{Environment, LOCUM_SESSION};
-use crate::settings::{Places, Settings, SettingsError, project_root, table};
+use crate::settings::{Origin, Places, Settings, SettingsError, SettingsFile, project_root, table};
 use crate::store;
 use crate::store::sqlite::SqliteStore;
 
@@ -81,8 +83,6 @@ pub struct Opened {
     pub settings: Settings,
     /// Locum's own directories.
     pub places: Places,
-    /// Agent files that could not be read.
-    pub problems: Vec<FileProblem>,
 }
 
 /// Why there is no desk.
@@ -160,8 +160,43 @@ impl Setup {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(source) => return Err(SetupError::File { path, source }),
         };
-        let file = text.as_deref().map(|text| (path, text));
-        Ok((Settings::resolve(file, &self.environment, &self.flags)?, places))
+        let user = text.as_deref().map(|text| SettingsFile { origin: Origin::File(path), text });
+        let project = self.project_settings(&places);
+        let project = project.as_ref().map(|(path, text)| SettingsFile { origin: Origin::Project(path.clone()), text });
+        let files: Vec<SettingsFile<'_>> = user.into_iter().chain(project).collect();
+        Ok((Settings::resolve(&files, &self.environment, &self.flags)?, places))
+    }
+
+    /// The settings of the project, if it has any and is trusted. They are judged together with its agents, so all of
+    /// these are read, but only where there are settings.
+    fn project_settings(&self, places: &Places) -> Option<(PathBuf, String)> {
+        let root = self.project();
+        root.join(SETTINGS_FILE).symlink_metadata().ok()?;
+        let files = ProjectFiles::read_root(&root);
+        // A list of trusted projects that cannot be read trusts nothing; whoever looks at agents is told why.
+        let trust = judge(&files, &places.trust_file()).unwrap_or(Trust::Untrusted);
+        let file = files.settings.filter(|_| trust.is_in_force())?;
+        Some((file.path, String::from_utf8_lossy(&file.bytes.ok()?).into_owned()))
+    }
+
+    /// What of the project would act if it were trusted.
+    ///
+    /// # Errors
+    ///
+    /// There is no home directory.
+    pub fn review(&self) -> Result<Review, SetupError> {
+        let places = Places::find(&self.environment).map_err(SetupError::Places)?;
+        Ok(Review::of(&self.project(), &places.trust_file()))
+    }
+
+    /// The list of trusted projects.
+    ///
+    /// # Errors
+    ///
+    /// There is no home directory.
+    pub fn trust_list(&self) -> Result<TrustList, SetupError> {
+        let places = Places::find(&self.environment).map_err(SetupError::Places)?;
+        Ok(TrustList::at(&places.trust_file()))
     }
 
     /// The project around the working directory.
@@ -175,20 +210,14 @@ impl Setup {
     ///
     /// There is no home directory.
     pub fn agent_directories(&self) -> Result<Vec<PathBuf>, SetupError> {
-        const USER: [&str; 4] = [".claude/agents", ".acai/subagents", ".pi/agent/agents", ".tallow/agents"];
-        const PROJECT: [&str; 5] =
-            [".claude/agents", ".acai/subagents", ".pi/agents", ".tallow/agents", ".locum/agents"];
         let places = Places::find(&self.environment).map_err(SetupError::Places)?;
-        let home = self.environment.home();
-        let user = USER.iter().filter_map(|path| home.as_ref().map(|home| home.join(path)));
-        let root = self.project();
-        let project = PROJECT.iter().map(|path| root.join(path));
-        let named = self.agents.iter().cloned();
-        Ok(user.chain([places.config.join("agents")]).chain(project).chain(named).collect())
+        let search = Search::of(&self.environment, &places, &self.project(), &[], &self.agents);
+        let all = search.user.into_iter().chain(search.project).chain(search.named);
+        Ok(all.map(|place| place.directory).collect())
     }
 
-    /// Opens the store and builds the desk. Agent files that cannot be read are no error: they are in
-    /// [`Opened::problems`].
+    /// Opens the store and builds the desk. Agent files are read when they are first needed; those that cannot be read
+    /// are no error: they are among the problems of [`Desk::muster`].
     ///
     /// # Errors
     ///
@@ -201,12 +230,13 @@ impl Setup {
         let log = open_log(&places, &settings, &redactor)?;
         let recorder = self.record.as_deref().map(|path| self.open_recorder(path, &redactor)).transpose()?;
         let (name, why) = self.session_model(&settings, &access);
+        let root = self.project();
         let mut builder = Desk::builder()
             .store(Arc::new(store))
             .session_model(&name, &why)
             .standard_tools()
-            .bundled_agents()
-            .root(self.project())
+            .agent_files(Search::of(&self.environment, &places, &root, &settings.packages(), &self.agents))
+            .root(root)
             .worktrees(places.worktrees())
             .session(&self.session_id())
             .known_models(self.known_models(&places, &access)?)
@@ -227,13 +257,7 @@ impl Setup {
         if let Some(recorder) = recorder {
             builder = builder.recorder(recorder);
         }
-        let mut problems = Vec::new();
-        for directory in &self.agents {
-            let (agents, broken) = agents::in_directory(directory);
-            builder = agents.into_iter().fold(builder, crate::desk::DeskBuilder::agent);
-            problems.extend(broken);
-        }
-        Ok(Opened { desk: builder.build()?, settings, places, problems })
+        Ok(Opened { desk: builder.build()?, settings, places })
     }
 
     /// The models of the built-in catalogue with the user's own over them.

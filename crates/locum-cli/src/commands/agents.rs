@@ -1,9 +1,8 @@
 //! `locum agents`: who can be asked.
 
-use locum::Executor;
-use locum::protocol::request::ListAgents;
-use locum::protocol::response::{AgentLine, Agents as Listed};
-use locum::protocol::{Code, Refusal, Response, SubagentAction};
+use locum::agents::FileProblem;
+use locum::protocol::{Code, FaceDefaults, Refusal};
+use locum::{Executor, ListedAgent};
 use serde_json::json;
 
 use crate::args::{Agents, Global};
@@ -12,62 +11,78 @@ use crate::output::{Exit, Output, Table};
 
 pub(super) async fn agents(args: Agents, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
-    let listed = match door.ask(SubagentAction::ListAgents(ListAgents {})).await {
-        Ok(Response::Agents(listed)) => listed,
-        Ok(other) => anyhow::bail!("an unexpected answer to list_agents: {other:?}"),
+    let listed = match door.opened.desk.all_agents(&FaceDefaults::person()).await {
+        Ok(listed) => listed,
         Err(refusal) => return Ok(output.refuse(&refusal)),
     };
     Ok(match args {
         Agents::List => list(&door, &listed),
         Agents::Show { name } => show(&door, &listed, &name),
         // They need no desk of a runtime and were answered before one was made.
-        Agents::Lint(_) | Agents::New(_) => Exit::Done,
+        Agents::Lint(_) | Agents::New(_) | Agents::Trust(_) => Exit::Done,
     })
 }
 
-fn list(door: &Door, listed: &Listed) -> Exit {
+fn list(door: &Door, listed: &[ListedAgent]) -> Exit {
+    let muster = door.opened.desk.muster();
     if door.output.is_json() {
-        door.output.json(&json!({"agents": listed.agents, "problems": door.opened.problems}));
+        door.output.json(&json!({"agents": listed, "problems": muster.problems, "project": muster.project}));
         return Exit::Done;
     }
     let mut table = Table::new(&["AGENT", "SOURCE", "MODEL", "TURNS", "TOOLS", "FOR"]);
-    for agent in &listed.agents {
+    for agent in listed {
+        let line = &agent.line;
+        let source = match agent.mark {
+            Some(mark) => format!("{}, {}", line.source, mark.as_str()),
+            None => line.source.clone(),
+        };
         table.row([
-            agent.name.to_string(),
-            agent.source.clone(),
-            agent.model.clone(),
-            agent.max_turns.to_string(),
-            agent.tools.len().to_string(),
-            agent.description.clone(),
+            line.name.to_string(),
+            source,
+            line.model.clone(),
+            line.max_turns.to_string(),
+            line.tools.len().to_string(),
+            line.description.clone(),
         ]);
     }
+    for problem in &muster.problems {
+        let dash = || "-".to_owned();
+        table.row([stem(problem), "broken".to_owned(), dash(), dash(), dash(), problem.to_string()]);
+    }
     door.output.answer(&table.render(door.output.width()));
+    if let Some(project) = muster.project.as_ref().filter(|project| !project.trust.is_in_force()) {
+        door.output
+            .note(&format!("this project is {}; `locum agents trust` shows and trusts it", project.trust.as_str()));
+    }
     Exit::Done
 }
 
-fn show(door: &Door, listed: &Listed, name: &str) -> Exit {
-    let Some(agent) = listed.agents.iter().find(|agent| agent.name.as_str() == name) else {
-        let names: Vec<&str> = listed.agents.iter().map(|agent| agent.name.as_str()).collect();
+fn stem(problem: &FileProblem) -> String {
+    problem.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn show(door: &Door, listed: &[ListedAgent], name: &str) -> Exit {
+    let Some(agent) = listed.iter().find(|agent| agent.line.name.as_str() == name) else {
+        let names: Vec<&str> = listed.iter().map(|agent| agent.line.name.as_str()).collect();
         let refusal = Refusal::new(Code::AgentNotFound, format!("no agent is called `{name}`"));
         return door.output.refuse(&refusal.hint(format!("the agents are {}", names.join(", "))));
     };
-    let spec = door.opened.desk.agent(name);
     if door.output.is_json() {
-        let prompt = spec.as_ref().map(|spec| spec.prompt.as_str());
-        door.output.json(&json!({"agent": agent, "prompt": prompt}));
+        door.output.json(&json!({"agent": agent, "prompt": agent.prompt}));
         return Exit::Done;
     }
     door.output.answer(&page(agent));
-    if let Some(spec) = spec {
-        door.output.answer(&format!("\n{}", spec.prompt));
-    }
+    door.output.answer(&format!("\n{}", agent.prompt));
     Exit::Done
 }
 
-fn page(agent: &AgentLine) -> String {
-    let tools = if agent.tools.is_empty() { "none".to_owned() } else { agent.tools.join(", ") };
+fn page(agent: &ListedAgent) -> String {
+    let line = &agent.line;
+    let tools = if line.tools.is_empty() { "none".to_owned() } else { line.tools.join(", ") };
+    let mark = agent.mark.map(|mark| format!(", {}", mark.as_str())).unwrap_or_default();
+    let path = agent.path.as_ref().map(|path| format!(" {}", path.display())).unwrap_or_default();
     format!(
-        "{}: {}\nsource   {}\nmodel    {}\nturns    {}\ntools    {tools}",
-        agent.name, agent.description, agent.source, agent.model, agent.max_turns
+        "{}: {}\nsource   {}{mark}{path}\nmodel    {}\nturns    {}\ntools    {tools}",
+        line.name, line.description, line.source, line.model, line.max_turns
     )
 }

@@ -23,6 +23,7 @@ pub(super) async fn call(args: Call, global: &Global, output: Output) -> anyhow:
     let door = Door::open(global, output, Orchestrator::Model, Executor::InProcess)?;
     let desk = door.opened.desk.clone();
     let exit = if args.tool == "-" {
+        desk.follow_agent_files();
         desk.adopt_orphans(Stay::Long).await.context("tasks of this session cannot be taken up")?;
         call_lines(&desk, output).await?
     } else {

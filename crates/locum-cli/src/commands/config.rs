@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use locum::Executor;
 use locum::settings::Setting;
+use locum::setup::Setup;
 use serde_json::json;
 
 use crate::args::Global;
@@ -28,8 +29,19 @@ pub(super) fn show(global: &Global, output: Output) -> anyhow::Result<Exit> {
         table.row([setting.name.clone(), shown(setting)?.to_string(), setting.origin.to_string()]);
     }
     output.answer(&table.render(output.width()));
+    if let Some(note) = not_in_force(&setup)? {
+        output.note(&note);
+    }
     output.note(&format!("settings {}", places.config_file().display()));
     output.note(&format!("store    {}", places.database().display()));
     output.note(&format!("logs     {}", places.logs().display()));
     Ok(Exit::Done)
+}
+
+/// What to say of a project's settings that are there and do nothing.
+fn not_in_force(setup: &Setup) -> anyhow::Result<Option<String>> {
+    let review = setup.review()?;
+    let has_settings = review.files.iter().any(|file| file.path.ends_with("config.toml"));
+    let is_idle = has_settings && !review.trust.is_in_force();
+    Ok(is_idle.then(|| format!("the project's own settings are not in force: it is {}", review.trust.as_str())))
 }

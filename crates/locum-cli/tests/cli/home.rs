@@ -2,10 +2,10 @@
 //! when the test ends.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -187,6 +187,48 @@ fn give(path: &Path, user: u32, except: &Path) {
     }
     if path.is_dir() && !path.is_symlink() {
         std::fs::read_dir(path).unwrap().for_each(|entry| give(&entry.unwrap().path(), user, except));
+    }
+}
+
+/// A `locum` that answers line by line.
+pub(crate) struct Talk {
+    child: Child,
+    stdin: ChildStdin,
+    answers: mpsc::Receiver<String>,
+}
+
+impl Talk {
+    pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
+        let mut command = home.command(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (sender, answers) = mpsc::channel();
+        std::thread::spawn(move || {
+            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Self { child, stdin, answers }
+    }
+
+    /// Says one line and reads the answer to it.
+    pub(crate) fn ask(&mut self, line: &Value) -> Value {
+        writeln!(self.stdin, "{line}").unwrap();
+        serde_json::from_str(&self.answers.recv_timeout(PATIENCE).unwrap()).unwrap()
+    }
+
+    /// Says no more, and waits for the end.
+    pub(crate) fn end(self) -> Option<i32> {
+        let Self { mut child, stdin, .. } = self;
+        drop(stdin);
+        child.wait().unwrap().code()
+    }
+}
+
+/// Asks until something is so.
+pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < until, "it does not come about");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

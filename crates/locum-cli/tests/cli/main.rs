@@ -22,6 +22,7 @@ mod mcp_end;
 mod mcp_lines;
 mod models;
 mod parity;
+mod project_agents;
 mod readme;
 mod recording;
 mod refusals;

@@ -207,13 +207,14 @@ fn agents_from_a_directory_and_files_that_are_broken() {
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     let agents = listed["agents"].as_array().unwrap();
     let helper = agents.iter().find(|agent| agent["name"] == "helper").unwrap();
-    let expected = json!({"name": "helper", "description": "Helps with anything", "model": "offline", "max_turns": 10, "tools": [], "source": helper["source"]});
+    let expected = json!({"name": "helper", "description": "Helps with anything", "model": "offline", "max_turns": 10, "tools": [], "source": "directory", "path": home.project().join("agents/helper.md")});
     assert_eq!(helper, &expected);
     assert!(!agents.iter().any(|agent| agent["name"] == "broken"));
     let problems = listed["problems"].as_array().unwrap();
-    let places: Vec<(&str, u64)> =
-        problems.iter().map(|problem| (problem["file"].as_str().unwrap(), problem["line"].as_u64().unwrap())).collect();
-    assert_eq!(places, [("agents/broken.md", 4), ("agents/empty.md", 1)], "{problems:?}");
+    let places: Vec<(&Value, u64)> =
+        problems.iter().map(|problem| (&problem["file"], problem["line"].as_u64().unwrap())).collect();
+    let file = |name: &str| json!(home.project().join("agents").join(name));
+    assert_eq!(places, [(&file("broken.md"), 4), (&file("empty.md"), 1)], "{problems:?}");
     let table = shell.quiet("agents list", "");
     assert_eq!(table.code, Some(0));
     assert!(table.stdout.lines().any(|line| line.starts_with("helper ")), "{}", table.stdout);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::admission::{Premises, agent_not_found};
+use crate::admission::{Premises, agent_not_found, finding};
 use crate::agent::tool_names::{SUBAGENT, canonical};
 use crate::agent::{AgentSpec, Roster, Source, extends, roster};
 use crate::ids::AgentName;
@@ -88,9 +88,10 @@ fn check_shape(request: &Define) -> Result<(), Refusal> {
 fn find_base(request: &Define, roster: &Roster) -> Result<Option<Arc<AgentSpec>>, Refusal> {
     match &request.extends {
         None => Ok(None),
-        Some(name) => match roster.find(name) {
-            Some(found) => Ok(Some(found.agent)),
-            None => Err(agent_not_found(name, roster)),
+        Some(name) => match (roster.find_untrusted(name), roster.find(name)) {
+            (Some(untrusted), _) => Err(finding::not_trusted(untrusted)),
+            (None, Some(found)) => Ok(Some(found.agent)),
+            (None, None) => Err(agent_not_found(name, roster)),
         },
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::admission::finding::{self, MissingRule};
 use crate::admission::money::FirstRequest;
-use crate::admission::{Caller, Premises, Worktrees, agent_not_found, prompt, tools};
+use crate::admission::{Caller, Premises, Worktrees, prompt, tools};
 use crate::agent::roster::Found;
 use crate::agent::{AgentSpec, Isolation, Roster, tool_names};
 use crate::budget::money;
@@ -110,7 +111,8 @@ impl Admission<'_> {
             return Ok(Admitted::Same(same));
         }
         check_task_size(&entry.task, self.face.task_chars_max)?;
-        let found = self.roster.find(&entry.agent).ok_or_else(|| agent_not_found(&entry.agent, &self.roster))?;
+        let rule = MissingRule::of(self.face, self.premises.fallbacks);
+        let (found, substitution) = finding::find(&entry.agent, &self.roster, rule)?;
         let depends_on = self.dependencies(order)?;
         let depth_left = self.premises.depth_left().ok_or_else(depth_exceeded)?;
         let depth_left = depth_left.min(found.agent.locum.max_depth.unwrap_or(depth_left));
@@ -121,7 +123,8 @@ impl Admission<'_> {
             running_max: order.running_max,
             among: order.among.clone(),
         };
-        let plan = self.plan(order, &found, start, depth_left)?;
+        let mut plan = self.plan(order, &found, start, depth_left)?;
+        plan.warnings.extend(substitution);
         let idempotency = entry.idempotency_key.clone().map(|key| (key, fingerprint));
         Ok(Admitted::New(Box::new(Acceptance { plan, parked, idempotency })))
     }
@@ -188,7 +191,8 @@ impl Admission<'_> {
     }
 
     fn plan(&self, order: &Order, found: &Found, start: StartRule, depth_left: u32) -> Result<Plan, Refusal> {
-        let agent = &found.agent;
+        let completed = self.premises.fallbacks.complete(&found.agent);
+        let agent = &completed.agent;
         let entry = &order.entry;
         let premises = self.premises;
         let (max_turns, clamped) = premises.turns_of(agent);
@@ -222,7 +226,7 @@ impl Admission<'_> {
             session: premises.session.clone(),
             created_at: premises.now,
             lineage: lineage(premises.caller, agent, task_id),
-            agent: AgentSpec::clone(agent),
+            agent: agent.clone(),
             assignment: Assignment { task: entry.task.clone(), label: entry.label.clone(), system_prompt },
             price,
             model,

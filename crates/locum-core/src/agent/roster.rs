@@ -6,16 +6,26 @@ use std::sync::Arc;
 use crate::agent::AgentSpec;
 use crate::ids::AgentName;
 
-/// Agents by name. Later ones replace earlier ones of the same name.
+/// Agents by name. Later ones replace earlier ones of the same name; what was replaced is kept to be shown.
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
     agents: BTreeMap<AgentName, Arc<AgentSpec>>,
+    /// Those of a project that is not trusted: they are shown, and asking for one is refused.
+    untrusted: BTreeMap<AgentName, Arc<AgentSpec>>,
+    shadowed: Vec<Arc<AgentSpec>>,
 }
 
 impl Roster {
     /// Adds an agent, in the place of one of the same name.
     pub fn insert(&mut self, agent: AgentSpec) {
-        self.agents.insert(agent.name.clone(), Arc::new(agent));
+        let name = agent.name.clone();
+        self.shadowed.extend(self.agents.insert(name, Arc::new(agent)));
+    }
+
+    /// Adds an agent that may be shown and must not run. It takes no other one's place.
+    pub fn insert_untrusted(&mut self, agent: AgentSpec) {
+        let name = agent.name.clone();
+        self.shadowed.extend(self.untrusted.insert(name, Arc::new(agent)));
     }
 
     /// The agent of exactly this name.
@@ -24,9 +34,19 @@ impl Roster {
         AgentName::parse(name).ok().and_then(|name| self.agents.get(&name))
     }
 
-    /// All agents, by name.
+    /// All agents that may run, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<AgentSpec>> {
         self.agents.values()
+    }
+
+    /// Those that may not run because their project is not trusted, by name.
+    pub fn untrusted(&self) -> impl Iterator<Item = &Arc<AgentSpec>> {
+        self.untrusted.values()
+    }
+
+    /// Those in whose place another one of the same name is, in the order in which they were added.
+    pub fn shadowed(&self) -> impl Iterator<Item = &Arc<AgentSpec>> {
+        self.shadowed.iter()
     }
 
     /// Finds the agent that a caller means: exactly, else with the same letters ignoring case, `-` and `_`.
@@ -34,17 +54,41 @@ impl Roster {
         if let Some(agent) = self.get(name) {
             return Some(Found { agent: Arc::clone(agent), how: How::Exact });
         }
-        let wanted = fold(name);
-        let mut same = self.agents.values().filter(|agent| fold(agent.name.as_str()) == wanted);
-        let agent = same.next()?;
-        // Two agents with the same letters: the caller must say which.
-        same.next().is_none().then(|| Found { agent: Arc::clone(agent), how: How::Folded })
+        folded(&self.agents, name).map(|agent| Found { agent: Arc::clone(agent), how: How::Folded })
+    }
+
+    /// The agent that a caller would mean if the project were trusted. One that may run and is called exactly so comes
+    /// before it.
+    pub fn find_untrusted(&self, name: &str) -> Option<&Arc<AgentSpec>> {
+        if self.get(name).is_some() {
+            return None;
+        }
+        let exact = AgentName::parse(name).ok().and_then(|name| self.untrusted.get(&name));
+        match exact {
+            Some(agent) => Some(agent),
+            None if folded(&self.agents, name).is_some() => None,
+            None => folded(&self.untrusted, name),
+        }
+    }
+
+    /// Whether an agent of this name waits for the project to be trusted.
+    pub fn is_untrusted(&self, name: &AgentName) -> bool {
+        self.untrusted.contains_key(name)
     }
 
     /// The names nearest to one that was not found, best first.
     pub fn nearest(&self, name: &str) -> Vec<&AgentName> {
-        nearest(name, self.agents.keys(), AgentName::as_str)
+        let untrusted = self.untrusted.keys().filter(|name| !self.agents.contains_key(*name));
+        nearest(name, self.agents.keys().chain(untrusted), AgentName::as_str)
     }
+}
+
+/// The one agent with the same letters. Of two, the caller must say which.
+fn folded<'a>(agents: &'a BTreeMap<AgentName, Arc<AgentSpec>>, name: &str) -> Option<&'a Arc<AgentSpec>> {
+    let wanted = fold(name);
+    let mut same = agents.values().filter(|agent| fold(agent.name.as_str()) == wanted);
+    let agent = same.next()?;
+    same.next().is_none().then_some(agent)
 }
 
 /// An agent that was found, and how.
@@ -63,6 +107,12 @@ pub enum How {
     Exact,
     /// With the same letters, ignoring case, `-` and `_`.
     Folded,
+    /// By likeness: no agent has the name, and one is clearly nearest to it.
+    Match,
+    /// Nobody has the name, and the defaults say who answers then.
+    Fallback,
+    /// Nobody has the name, and an agent was made for the task.
+    Ephemeral,
 }
 
 impl How {
@@ -71,11 +121,15 @@ impl How {
         match self {
             Self::Exact => "exact",
             Self::Folded => "folded",
+            Self::Match => "match",
+            Self::Fallback => "fallback",
+            Self::Ephemeral => "ephemeral",
         }
     }
 }
 
-fn fold(name: &str) -> String {
+/// A name without case, `-` and `_`.
+pub(super) fn fold(name: &str) -> String {
     name.chars().filter(|c| *c != '-' && *c != '_').flat_map(char::to_lowercase).collect()
 }
 
@@ -113,6 +167,31 @@ mod tests {
         assert_eq!(roster.find("a_b").unwrap().how, How::Exact);
         assert!(roster.find("AB").is_none());
         assert!(roster.find("").is_none());
+    }
+
+    #[test]
+    fn an_untrusted_agent_is_found_only_where_no_other_one_is_meant() {
+        let mut roster = roster(&["explore", "code-reviewer"]);
+        for name in ["explore", "deploy", "codereviewer"] {
+            roster.insert_untrusted(AgentSpec::new(AgentName::parse(name).unwrap(), "d", "p"));
+        }
+        let untrusted = |name: &str| roster.find_untrusted(name).map(|agent| agent.name.to_string());
+        assert_eq!(untrusted("explore"), None);
+        assert_eq!(untrusted("Explore"), None);
+        assert_eq!(untrusted("deploy").as_deref(), Some("deploy"));
+        assert_eq!(untrusted("De-Ploy").as_deref(), Some("deploy"));
+        assert_eq!(untrusted("codereviewer").as_deref(), Some("codereviewer"));
+        assert_eq!(untrusted("Code_Reviewer"), None);
+        assert!(roster.find("deploy").is_none());
+        assert_eq!(roster.shadowed().count(), 0);
+    }
+
+    #[test]
+    fn what_was_replaced_is_kept_to_be_shown() {
+        let roster = roster(&["a", "b", "a"]);
+        let shadowed: Vec<&str> = roster.shadowed().map(|agent| agent.name.as_str()).collect();
+        assert_eq!(shadowed, ["a"]);
+        assert_eq!(roster.iter().count(), 2);
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod shared_context;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Isolation;
+use crate::agent::{Isolation, MissingAgent};
 use crate::limits;
 
 pub use shared_context::{
@@ -61,6 +61,9 @@ pub struct FaceDefaults {
     /// How many of one `parallel` run at once, where the caller may say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
+    /// What happens when nobody has the name that was asked for, where no `_defaults.md` says it.
+    #[serde(default, skip_serializing_if = "is_error")]
+    pub missing_agent: MissingAgent,
 }
 
 impl FaceDefaults {
@@ -73,6 +76,7 @@ impl FaceDefaults {
             turns: TurnRule::ModelCalls,
             caller: CallerKind::Model,
             concurrency: None,
+            missing_agent: MissingAgent::Error,
         }
     }
 
@@ -80,6 +84,10 @@ impl FaceDefaults {
     pub fn person() -> Self {
         Self { task_chars_max: limits::TASK_CHARS_MAX_PERSON, caller: CallerKind::Person, ..Self::native() }
     }
+}
+
+fn is_error(missing_agent: &MissingAgent) -> bool {
+    *missing_agent == MissingAgent::Error
 }
 
 /// What an agent that names no tools gets.

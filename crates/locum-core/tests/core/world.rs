@@ -1,7 +1,7 @@
 //! A small project: a few agents, tools and models, and a session. Cases change the field that they are about.
 
 use locum_core::admission::{self, Admitted, Caller, Order, ParentTask, Premises, Worktrees};
-use locum_core::agent::{AgentSpec, Roster, Source};
+use locum_core::agent::{AgentSpec, Fallbacks, Roster, Source};
 use locum_core::ids::{AgentName, Identity, SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::limits::Limits;
 use locum_core::permission::Permissions;
@@ -35,6 +35,7 @@ const TOOLS: [(&str, Repeat); 8] = [
 pub(crate) struct World {
     pub(crate) session: SessionKey,
     pub(crate) roster: Roster,
+    pub(crate) fallbacks: Fallbacks,
     pub(crate) tools: Vec<GrantedTool>,
     pub(crate) catalogue: Catalogue,
     pub(crate) limits: Limits,
@@ -53,6 +54,7 @@ impl World {
         let mut world = Self {
             session: SessionKey { project: "/project".to_owned(), id: SessionId::parse("main").unwrap() },
             roster: Roster::default(),
+            fallbacks: Fallbacks::default(),
             tools: tools.to_vec(),
             catalogue: Catalogue {
                 session: SessionModel { name: model("scripted", "s"), why: "a test".to_owned() },
@@ -118,6 +120,7 @@ impl World {
             permissions: &self.permissions,
             session: &self.session,
             roster: &self.roster,
+            fallbacks: &self.fallbacks,
             tools: &self.tools,
             catalogue: &self.catalogue,
             limits: &self.limits,

@@ -14,6 +14,8 @@ use locum_models::{Access, Model, Registry};
 
 use super::storm::StatusCalls;
 use super::{Desk, models};
+use crate::agents::Search;
+use crate::agents::staff::Staff;
 use crate::clock::{Clock, SystemClock};
 use crate::context_changes::ContextHub;
 use crate::engine::{Engine, Executor, Rules};
@@ -43,7 +45,7 @@ use crate::worker::Worker;
 ///
 /// | what | with | default |
 /// |---|---|---|
-/// | who can be asked | [`agent`](Self::agent), [`bundled_agents`](Self::bundled_agents) | nobody |
+/// | who can be asked | [`agent`](Self::agent), [`bundled_agents`](Self::bundled_agents), [`agent_files`](Self::agent_files) | nobody |
 /// | what they can do | [`tool`](Self::tool), [`standard_tools`](Self::standard_tools) | nothing but talk |
 /// | who answers | [`model`](Self::model), [`access`](Self::access), [`session_model`](Self::session_model) | the offline model |
 /// | who answers otherwise | [`known_models`](Self::known_models), [`routing`](Self::routing), [`fallback_models`](Self::fallback_models) | the built-in catalogue, nobody |
@@ -73,6 +75,7 @@ pub struct DeskBuilder {
     store: Option<Arc<dyn Store>>,
     tools: Vec<Arc<dyn Tool>>,
     roster: Roster,
+    search: Option<Search>,
     access: Access,
     models: Vec<(String, Arc<dyn Model>)>,
     prices: Vec<(String, Price)>,
@@ -104,6 +107,7 @@ impl Default for DeskBuilder {
             store: None,
             tools: Vec::new(),
             roster: Roster::default(),
+            search: None,
             access: Access::default(),
             models: Vec::new(),
             prices: Vec::new(),
@@ -191,6 +195,14 @@ impl DeskBuilder {
     #[must_use]
     pub fn bundled_agents(self) -> Self {
         crate::agents::bundled().into_iter().fold(self, Self::agent)
+    }
+
+    /// Looks for agents in files when they are first asked for, on top of those of the application; see
+    /// [`Search`]. Nothing of a project acts before the user trusts it.
+    #[must_use]
+    pub fn agent_files(mut self, search: Search) -> Self {
+        self.search = Some(search);
+        self
     }
 
     /// A model of the application's own, known by this name. The first one is the session's model unless
@@ -407,7 +419,7 @@ impl DeskBuilder {
         }
         let catalogue = models::catalogue(&models, self.model, &self.fallback, self.routing)?;
         let catalogue = priced(catalogue, &self.prices)?;
-        let roster = cleaned(&self.roster, &self.redactor)?;
+        let staff = Staff::new(cleaned(&self.roster, &self.redactor)?, self.search, self.redactor.clone());
         let engine = Engine {
             hands: Hands {
                 store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
@@ -426,8 +438,8 @@ impl DeskBuilder {
                 recorder: self.recorder,
             },
             worker: Worker::new(process::this_process(self.life)),
+            staff,
             rules: Rules {
-                roster,
                 catalogue,
                 limits: self.limits,
                 root,

@@ -11,12 +11,12 @@ impl Desk {
     pub(super) async fn define(&self, request: Define) -> Result<Response, Refusal> {
         self.check_enabled()?;
         let (caller, session) = (self.caller.clone(), self.session.clone());
-        let now = self.engine.hands.clock.now();
+        let (now, muster) = (self.engine.hands.clock.now(), self.engine.staff.now());
         let lookup = Lookup { agents: true, ..Lookup::default() };
         let (_, defined) = self
             .engine
             .decide(&self.session, lookup, move |engine, view| {
-                let premises = engine.premises(&session, &caller, now);
+                let premises = engine.premises(&session, &caller, &muster, now);
                 let (defined, change) = admission::define(&request, &premises, view)?;
                 Ok((vec![change], defined))
             })

@@ -95,15 +95,16 @@ impl Desk {
             return Err(Refusal::invalid(format!("more than {} tasks in one request", limits::TASKS_PER_REQUEST_MAX)));
         }
         let lookup = Lookup { purses: self.purses(face), ..lookup_for(&orders) };
-        let (caller, session, face) = (self.caller.clone(), self.session.clone(), face.clone());
-        let now = self.engine.hands.clock.now();
+        let requested: Vec<String> = orders.iter().map(|order| order.entry.agent.clone()).collect();
+        let (desk, caller, session, face) = (self.clone(), self.caller.clone(), self.session.clone(), face.clone());
+        let (now, muster) = (self.engine.hands.clock.now(), self.engine.staff.now());
         let decision = move |engine: &crate::engine::Engine, view: &locum_core::session::SessionView| {
-            let premises = engine.premises(&session, &caller, now);
+            let premises = engine.premises(&session, &caller, &muster, now);
             let verdicts = admission::admit(&orders, &face, &premises, view);
             if together == Together::AllOrNone
-                && let Some(refusal) = verdicts.iter().find_map(|verdict| verdict.as_ref().err())
+                && let Some((place, refusal)) = first_refusal(&verdicts)
             {
-                return Err(refusal.clone());
+                return Err(desk.explained(&requested[place], refusal.clone()));
             }
             let accepted = verdicts.iter().filter_map(|verdict| match verdict {
                 Ok(Admitted::New(acceptance)) => Some(SessionChange::Accept(acceptance.clone())),
@@ -220,6 +221,11 @@ impl Desk {
         };
         Some(format!("{failure}; the next command that looks at the task tries again"))
     }
+}
+
+/// The first order that was refused, by its place.
+fn first_refusal(verdicts: &[Result<Admitted, Refusal>]) -> Option<(usize, &Refusal)> {
+    verdicts.iter().enumerate().find_map(|(place, verdict)| Some((place, verdict.as_ref().err()?)))
 }
 
 /// The task as it was accepted, without reading it back, where nothing has happened to it since.

@@ -9,6 +9,9 @@ use locum_models::providers;
 pub const LOCUM_HOME: &str = "LOCUM_HOME";
 /// Names the session that a verb works in.
 pub const LOCUM_SESSION: &str = "LOCUM_SESSION";
+/// Directories with agents, with colons between them, in the place of those of the user and of locum itself.
+pub const LOCUM_AGENT_PATH: &str = "LOCUM_AGENT_PATH";
+
 /// The environment, as it was when it was read.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
@@ -54,7 +57,7 @@ impl Environment {
 
     /// The variables that locum reads, for a worker that has no environment of its own.
     pub(crate) fn known_to_locum(&self) -> BTreeMap<String, String> {
-        let standard = ["HOME", LOCUM_HOME, "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
+        let standard = ["HOME", LOCUM_HOME, LOCUM_AGENT_PATH, "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
         let settings = super::table::KEYS.iter().map(|key| key.variable);
         let known = standard.into_iter().chain(settings).chain(providers::variables()).map(str::to_owned);
         let names = known.chain(self.named.iter().cloned());

@@ -60,6 +60,11 @@ impl Places {
         self.state.join("worktrees")
     }
 
+    /// The list of trusted projects.
+    pub fn trust_file(&self) -> PathBuf {
+        self.state.join("trust.json")
+    }
+
     /// The operation logs.
     pub fn logs(&self) -> PathBuf {
         self.state.join("logs")

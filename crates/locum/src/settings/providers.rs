@@ -166,12 +166,14 @@ fn texts(name: &str, table: &Table) -> Option<Vec<(String, Value)>> {
 mod tests {
     use std::path::PathBuf;
 
+    use super::super::SettingsFile;
     use super::*;
 
     fn resolve(file: &str, variables: &[(&str, &str)]) -> Result<Settings, String> {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let environment = Environment::new(variables, PathBuf::from("/"));
-        Settings::resolve(Some((PathBuf::from("c.toml"), file)), &environment, &[]).map_err(|error| error.to_string())
+        let file = SettingsFile { origin: Origin::File("c.toml".into()), text: file };
+        Settings::resolve(&[file], &environment, &[]).map_err(|error| error.to_string())
     }
 
     #[test]

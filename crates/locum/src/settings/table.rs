@@ -55,6 +55,7 @@ pub(crate) const KEYS: [Key; 22] = [
         variable: "LOCUM_ROUTING_COST_PREFERENCE",
         kind: Kind::Choice(&CostPreference::WORDS),
     },
+    Key { name: "agents.packages", variable: "LOCUM_AGENT_PACKAGES", kind: Kind::List },
     number("limits.max_running", "LOCUM_MAX_RUNNING", 1, 100_000),
     number("limits.max_spawns", "LOCUM_MAX_SPAWNS", 0, 1_000_000),
     number("limits.max_depth", "LOCUM_MAX_DEPTH", 1, 5),
@@ -72,4 +73,16 @@ pub(crate) const KEYS: [Key; 22] = [
     Key { name: "network.https_proxy", variable: "HTTPS_PROXY", kind: Kind::Text },
     Key { name: "network.no_proxy", variable: "NO_PROXY", kind: Kind::Text },
     Key { name: "network.ca_file", variable: "LOCUM_CA_FILE", kind: Kind::Text },
+];
+
+/// What a trusted project may set. Everything else is the user's alone: keys, addresses, sandbox, trust and upper
+/// bounds. A new setting is the user's until it is named here.
+pub(crate) const OF_PROJECTS: [&str; 7] = [
+    "model",
+    "subagents.enabled",
+    "watchdog.startup_timeout_ms",
+    "watchdog.inactivity_timeout_ms",
+    "watchdog.tool_timeout_ms",
+    "shared_context.namespaces",
+    "log.payloads",
 ];

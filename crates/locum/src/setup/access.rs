@@ -49,6 +49,7 @@ fn absolute(path: &str, environment: &Environment) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use crate::settings::{Origin, SettingsFile};
     use crate::setup::Setup;
 
     use super::*;
@@ -69,7 +70,8 @@ mod tests {
             ("GOOGLE_API_KEY", "google-key-1234"),
             ("HTTPS_PROXY", "http://somebody:password@proxy:1"),
         ]);
-        let settings = Settings::resolve(Some((PathBuf::from("c.toml"), FILE)), &setup.environment, &[]).unwrap();
+        let file = SettingsFile { origin: Origin::File("c.toml".into()), text: FILE };
+        let settings = Settings::resolve(&[file], &setup.environment, &[]).unwrap();
         let access = find(&settings, &setup.environment);
         let acme = &access.providers["acme"];
         assert_eq!(acme.base_url.as_deref(), Some("http://acme/v1"));
@@ -89,7 +91,7 @@ mod tests {
     #[test]
     fn a_key_that_another_outranks_is_a_secret_all_the_same() {
         let setup = setup(&[("GEMINI_API_KEY", "the-first-key"), ("GOOGLE_API_KEY", "the-second-key")]);
-        let settings = Settings::resolve(None, &setup.environment, &[]).unwrap();
+        let settings = Settings::resolve(&[], &setup.environment, &[]).unwrap();
         assert_eq!(setup.redactor(&settings).text("the-second-key".to_owned()), "[redacted]");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use locum_core::admission::{self, Admitted, Caller, Order, ParentTask, Premises};
-use locum_core::agent::{AgentSpec, Roster};
+use locum_core::agent::{AgentSpec, Fallbacks, Roster};
 use locum_core::ids::{AgentName, Identity, SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::limits::Limits;
 use locum_core::protocol::response::Entry;
@@ -82,6 +82,7 @@ pub(crate) fn admission(session: &SessionKey, orders: Vec<Order>, caller: Caller
             permissions: &locum_core::permission::Permissions::default(),
             session: &session,
             roster: &roster,
+            fallbacks: &Fallbacks::default(),
             tools: &[],
             catalogue: &catalogue,
             limits: &Limits::default(),

@@ -1,0 +1,255 @@
+//! Where agents come from, which of them may run, and what a project can do before it is trusted: nothing.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Ran};
+
+fn file(name: &str, description: &str) -> String {
+    format!("---\nname: {name}\ndescription: {description}\n---\nYou are {name}.\n")
+}
+
+/// Writes a file below the user's home.
+fn write_home(home: &Home, path: &str, text: &str) {
+    let path = home.root().join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn answer(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"))
+}
+
+/// Each agent of a name as `source` or `source mark`, the one that answers first.
+fn listed(home: &Home, arguments: &[&str], name: &str) -> Vec<String> {
+    let ran = home.locum(&[&["agents", "list", "--json"], arguments].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let agents = answer(&ran);
+    let shown = |agent: &Value| match agent["mark"].as_str() {
+        Some(mark) => format!("{} {mark}", agent["source"].as_str().unwrap()),
+        None => agent["source"].as_str().unwrap().to_owned(),
+    };
+    agents["agents"].as_array().unwrap().iter().filter(|agent| agent["name"] == name).map(shown).collect()
+}
+
+#[test]
+fn later_places_win_and_the_shadowed_are_shown() {
+    let home = Home::new();
+    let expect = |name: &str, expected: &[&str]| assert_eq!(listed(&home, &[], name), expected, "{name}");
+    expect("explore", &["bundled"]);
+    let mut shadowed = vec!["bundled shadowed"];
+    // A package is lower than everything that the user wrote.
+    std::fs::create_dir_all(home.locum_home().join("config")).unwrap();
+    write_home(&home, "home/config/config.toml", "[agents]\npackages = [\"~/pack\"]\n");
+    for (path, source) in [
+        ("pack/agents/explore.md", "package"),
+        (".claude/agents/explore.md", "user"),
+        (".acai/subagents/explore.md", "user"),
+        (".pi/agent/agents/deep/explore.md", "user"),
+        (".tallow/agents/explore.md", "user"),
+        ("home/config/agents/explore.md", "user"),
+    ] {
+        write_home(&home, path, &file("explore", path));
+        let mut expected = vec![source];
+        expected.extend(&shadowed);
+        expect("explore", &expected);
+        let shown = answer(&home.locum(&["agents", "show", "explore", "--json"]));
+        assert_eq!(shown["agent"]["description"], path);
+        shadowed.push(if source == "package" { "package shadowed" } else { "user shadowed" });
+    }
+    for path in [".claude/agents", ".acai/subagents", ".pi/agents", ".tallow/agents", ".locum/agents"] {
+        home.write(&format!("{path}/explore.md"), &file("explore", path));
+        assert_eq!(home.locum(&["agents", "trust", "--yes"]).code, Some(0));
+        let shown = answer(&home.locum(&["agents", "show", "explore", "--json"]));
+        assert_eq!(shown["agent"]["description"], path);
+        assert_eq!(shown["agent"]["source"], "project");
+    }
+    write_home(&home, "top/explore.md", &file("explore", "named"));
+    let top = home.root().join("top");
+    let all = listed(&home, &["--agents", top.to_str().unwrap()], "explore");
+    assert_eq!((all[0].as_str(), all.len()), ("directory", 13));
+}
+
+#[test]
+fn a_path_of_agents_replaces_those_of_user_and_locum_but_not_the_projects() {
+    let home = Home::new();
+    write_home(&home, ".claude/agents/mine.md", &file("mine", "d"));
+    write_home(&home, "a/one.md", &file("one", "d"));
+    write_home(&home, "b/two.md", &file("two", "d"));
+    home.write(".locum/agents/ours.md", &file("ours", "d"));
+    let path = format!("{0}/a:{0}/b", home.root().display());
+    let home = home.with("LOCUM_AGENT_PATH", &path);
+    for (name, expected) in [
+        ("mine", vec![]),
+        ("explore", vec![]),
+        ("one", vec!["directory"]),
+        ("two", vec!["directory"]),
+        ("ours", vec!["project untrusted"]),
+    ] {
+        assert_eq!(listed(&home, &[], name), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_a_readable_agent_file_is_named_and_harms_nobody() {
+    let home = Home::new();
+    home.write(".locum/agents/good.md", &file("good", "d"));
+    home.write(".locum/agents/_draft.md", "not an agent");
+    home.write(".locum/agents/.hidden.md", "not an agent");
+    home.write(".locum/agents/broken.md", "---\nname: broken\nmaxTurns: many\ndescription: d\n---\nbody\n");
+    home.write(".locum/agents/binary.md", "---\nname: binary\n");
+    std::fs::write(home.project().join(".locum/agents/binary.md"), b"---\n\xff\xfe").unwrap();
+    let at = |name: &str| home.project().join(".locum/agents").join(name);
+    nix::unistd::mkfifo(&at("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", at("outside.md")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", at("endless.md")).unwrap();
+    std::os::unix::fs::symlink("..", at("circle")).unwrap();
+    std::os::unix::fs::symlink("/", at("everything")).unwrap();
+    std::os::unix::fs::symlink("good.md", at("link.md")).unwrap();
+    let ran = home.locum(&["agents", "list", "--json"]);
+    let list = answer(&ran);
+    let mut problems: Vec<String> = list["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|problem| problem["file"].as_str().unwrap().rsplit('/').next().unwrap().to_owned())
+        .collect();
+    problems.sort();
+    assert_eq!(problems, ["binary.md", "broken.md", "endless.md", "everything", "outside.md", "pipe.md"]);
+    assert!(!ran.stdout.contains("root:"), "a file outside of the project was read");
+    assert_eq!(listed(&home, &[], "good"), ["project untrusted", "project shadowed"]);
+    let broken =
+        list["problems"].as_array().unwrap().iter().find(|p| p["file"].as_str().unwrap().ends_with("broken.md"));
+    assert!(broken.unwrap()["line"] == 3, "{broken:?}");
+    // Who asks for the broken one is told where it is broken.
+    let refusal = answer(&home.locum(&["run", "broken", "hello", "--json"]));
+    assert_eq!(refusal["error"], "AGENT_NOT_FOUND");
+    assert!(refusal["hint"].as_str().unwrap().contains("broken.md:"), "{refusal}");
+}
+
+#[test]
+fn an_untrusted_project_is_listed_and_does_not_run() {
+    let home = Home::new();
+    home.write(".locum/agents/deploy.md", &file("deploy", "d"));
+    home.write(".locum/agents/explore.md", "---\nname: explore\ndescription: theirs\n---\nYou are THEIRS.\n");
+    let model = home.script(&json!({"*": [{"text": "Done: {{task}}"}]}));
+    assert_eq!(listed(&home, &[], "deploy"), ["project untrusted"]);
+    assert_eq!(listed(&home, &[], "explore"), ["bundled", "project untrusted"]);
+    let ran = home.locum(&["run", "deploy", "now", "--model", &model, "--json"]);
+    assert_eq!((ran.code, answer(&ran)["error"].as_str()), (Some(3), Some("NOT_TRUSTED")));
+    assert!(home.locum(&["run", "deploy", "now", "--model", &model]).stderr.contains("locum agents trust"));
+    assert_eq!(home.locum(&["spawn", "De_Ploy", "now", "--model", &model]).code, Some(3));
+    // Nothing was written for it: the next task is the first.
+    let ran = home.locum(&["run", "explore", "look", "--model", &model, "--json"]);
+    let task = answer(&ran);
+    assert_eq!((ran.code, task["task_id"].as_str()), (Some(0), Some("t_01")));
+    assert_eq!(task["receipt"]["agent"]["source"], "bundled");
+    assert!(task["warnings"][0].as_str().unwrap().contains("not trusted"), "{task}");
+    let lines = b"{\"tool\":\"subagent\",\"input\":{\"action\":\"define\",\"name\":\"mine\",\"extends\":\"deploy\"}}\n";
+    assert_eq!(home.call(&model, lines)[0]["error"], "NOT_TRUSTED");
+}
+
+#[test]
+fn trust_is_pinned_to_what_was_seen() {
+    let home = Home::new();
+    let model = home.script(&json!({"*": [{"text": "Done: {{task}}"}]}));
+    let run = |expected: i32| {
+        let ran = home.locum(&["run", "deploy", "now", "--model", &model, "--json"]);
+        assert_eq!(ran.code, Some(expected), "{ran:?}");
+    };
+    assert!(home.locum(&["agents", "trust"]).stdout.contains("nothing to trust"));
+    home.write(".locum/agents/deploy.md", &file("deploy", "d"));
+    run(3);
+    // Without a person there is nobody to ask.
+    assert_eq!(home.locum(&["agents", "trust"]).code, Some(3));
+    run(3);
+    let trusted = answer(&home.locum(&["agents", "trust", "--yes", "--json"]));
+    assert_eq!(
+        (&trusted["trust"], &trusted["files"][0]["path"]),
+        (&json!("trusted"), &json!(".locum/agents/deploy.md"))
+    );
+    run(0);
+    // Every file counts: agents, fallbacks and settings, in any of the project's places.
+    for (path, text) in [
+        (".locum/agents/deploy.md", file("deploy", "other")),
+        (".claude/agents/new.md", file("new", "d")),
+        (".tallow/agents/_defaults.md", "---\nmaxTurns: 3\n---\n".to_owned()),
+        (".locum/config.toml", "model = \"offline\"\n".to_owned()),
+    ] {
+        home.write(path, &text);
+        run(3);
+        assert_eq!(home.locum(&["agents", "trust", "--yes"]).code, Some(0), "{path}");
+        run(0);
+    }
+    let list = home.locum(&["agents", "trust", "--list"]);
+    assert!(list.stdout.contains(home.project().to_str().unwrap()), "{list:?}");
+    assert_eq!(home.locum(&["agents", "trust", "--revoke"]).code, Some(0));
+    run(3);
+}
+
+#[test]
+fn hidden_characters_are_shown_before_trust() {
+    let home = Home::new();
+    home.write(".locum/agents/sly.md", &file("sly", "re\u{202e}versed \u{e0041}tag"));
+    let ran = home.locum(&["agents", "trust", "--yes"]);
+    assert!(ran.stdout.contains("re\\u{202e}versed \\u{e0041}tag"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("[2 HIDDEN CHARACTERS]"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{202e}'));
+}
+
+#[test]
+fn settings_of_a_project_act_when_it_is_trusted_and_never_what_is_the_users() {
+    let home = Home::new();
+    let origin = |name: &str| {
+        let shown = answer(&home.locum(&["config", "show", "--json"]));
+        let all = shown["settings"].as_array().unwrap().clone();
+        all.into_iter().find(|setting| setting["name"] == name).unwrap()["origin"].as_str().unwrap().to_owned()
+    };
+    home.write(".locum/config.toml", "[watchdog]\ntool_timeout_ms = 5000\n");
+    assert_eq!(origin("watchdog.tool_timeout_ms"), "default");
+    assert!(home.locum(&["config", "show"]).stderr.contains("not in force"));
+    assert_eq!(home.locum(&["agents", "trust", "--yes"]).code, Some(0));
+    assert!(origin("watchdog.tool_timeout_ms").starts_with("project "));
+    for (text, expected) in [
+        ("[limits]\nmax_running = 99\n", "config.toml:2: `limits.max_running` can be set by the user only"),
+        (
+            "[providers.openai]\nbase_url = \"http://evil\"\n",
+            "config.toml:2: `providers.openai.base_url` is no setting",
+        ),
+        ("[agents]\npackages = [\".\"]\n", "config.toml:2: `agents.packages` can be set by the user only"),
+        ("sandbox = \"none\"\n", "config.toml:1: `sandbox` is no setting that a project may have"),
+        ("model = \n", "config.toml:1: "),
+    ] {
+        home.write(".locum/config.toml", text);
+        let ran = home.locum(&["agents", "trust", "--yes"]);
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+        assert_eq!(origin("limits.max_running"), "default");
+    }
+}
+
+#[test]
+fn agents_are_read_again_when_their_files_change() {
+    let home = Home::new();
+    let model = home.script(&json!({"*": [{"text": "Done: {{task}}"}]}));
+    let mut lines = crate::home::Talk::start(&home, &["call", "-", "--model", &model]);
+    let names = |lines: &mut crate::home::Talk| {
+        let answer = lines.ask(&json!({"tool": "subagent", "input": {"action": "list_agents"}}));
+        let all = answer["agents"].as_array().unwrap().clone();
+        all.iter().map(|agent| agent["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(!names(&mut lines).contains(&"late".to_owned()));
+    // The directory itself is new too.
+    write_home(&home, ".claude/agents/late.md", &file("late", "d"));
+    crate::home::wait_until(|| names(&mut lines).contains(&"late".to_owned()));
+    write_home(&home, ".claude/agents/late.md", &file("later", "d"));
+    crate::home::wait_until(|| names(&mut lines).contains(&"later".to_owned()));
+    assert!(!names(&mut lines).contains(&"late".to_owned()));
+    // A project that is trusted meanwhile, by another process.
+    home.write(".locum/agents/deploy.md", &file("deploy", "d"));
+    assert!(!names(&mut lines).contains(&"deploy".to_owned()));
+    assert_eq!(home.locum(&["agents", "trust", "--yes"]).code, Some(0));
+    crate::home::wait_until(|| names(&mut lines).contains(&"deploy".to_owned()));
+    std::fs::remove_file(home.project().join(".locum/agents/deploy.md")).unwrap();
+    crate::home::wait_until(|| !names(&mut lines).contains(&"deploy".to_owned()));
+    assert_eq!(lines.end(), Some(0));
+}
