@@ -45,7 +45,7 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub(crate) const KEYS: [Key; 22] = [
+pub(crate) const KEYS: [Key; 23] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     Key { name: "models.fallback", variable: "LOCUM_MODELS_FALLBACK", kind: Kind::List },
     Key { name: "routing.enabled", variable: "LOCUM_ROUTING_ENABLED", kind: Kind::Switch },
@@ -75,14 +75,13 @@ pub(crate) const KEYS: [Key; 22] = [
     Key { name: "network.ca_file", variable: "LOCUM_CA_FILE", kind: Kind::Text },
 ];
 
-/// What a trusted project may set. Everything else is the user's alone: keys, addresses, sandbox, trust and upper
-/// bounds. A new setting is the user's until it is named here.
-pub(crate) const OF_PROJECTS: [&str; 7] = [
+/// What a trusted project may set. Everything else is the user's alone: keys, addresses, sandbox, trust, upper bounds
+/// and what is logged. A new setting is the user's until it is named here.
+pub(crate) const OF_PROJECTS: [&str; 6] = [
     "model",
     "subagents.enabled",
     "watchdog.startup_timeout_ms",
     "watchdog.inactivity_timeout_ms",
     "watchdog.tool_timeout_ms",
     "shared_context.namespaces",
-    "log.payloads",
 ];
