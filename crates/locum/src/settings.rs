@@ -143,7 +143,11 @@ impl Settings {
             }
             let key = key.ok_or_else(|| SettingsError { place: place.clone(), message: unknown(&name) })?;
             if let Some(value) = look_up(&table, &name) {
-                check(key, value).map_err(|message| SettingsError { place, message })?;
+                check(key, value).map_err(|message| SettingsError { place: place.clone(), message })?;
+                if is_of_project && name == "subagents.enabled" && value.as_bool() == Some(true) {
+                    let message = format!("a project may only turn `{name}` off");
+                    return Err(SettingsError { place, message });
+                }
                 self.put(key.name, value.clone(), file.origin.clone());
             }
         }

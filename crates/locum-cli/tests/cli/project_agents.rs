@@ -217,6 +217,8 @@ fn settings_of_a_project_act_when_it_is_trusted_and_never_what_is_the_users() {
         ),
         ("[agents]\npackages = [\".\"]\n", "config.toml:2: `agents.packages` can be set by the user only"),
         ("sandbox = \"none\"\n", "config.toml:1: `sandbox` is no setting that a project may have"),
+        ("[log]\npayloads = true\n", "config.toml:2: `log.payloads` can be set by the user only"),
+        ("[subagents]\nenabled = true\n", "config.toml:2: a project may only turn `subagents.enabled` off"),
         ("model = \n", "config.toml:1: "),
     ] {
         home.write(".locum/config.toml", text);
