@@ -227,6 +227,13 @@ fn settings_of_a_project_act_when_it_is_trusted_and_never_what_is_the_users() {
         assert!(ran.stderr.contains(expected), "{}", ran.stderr);
         assert_eq!(origin("limits.max_running"), "default");
     }
+    // What a link shows of elsewhere is not the project's.
+    let (elsewhere, link) = (home.script(&json!({})), home.project().join(".locum/config.toml"));
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(elsewhere.trim_start_matches("scripted:"), &link).unwrap();
+    let ran = home.locum(&["agents", "trust", "--yes"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("leads out of the project"), "{}", ran.stderr);
 }
 
 #[test]

@@ -116,11 +116,12 @@ impl Walk {
     }
 
     fn check_within(&self, path: &Path) -> Result<(), String> {
-        match &self.within {
-            Some(within) if !real(path).starts_with(within) => Err("a link that leads out of the project".to_owned()),
-            _ => Ok(()),
-        }
+        self.within.as_ref().map_or(Ok(()), |within| check_within(path, within))
     }
+}
+
+fn check_within(path: &Path, within: &Path) -> Result<(), String> {
+    if real(path).starts_with(within) { Ok(()) } else { Err("a link that leads out of the project".to_owned()) }
 }
 
 /// The bytes of a regular file, at most a few more than an agent file may have. Nothing else is opened: a pipe would
@@ -141,11 +142,14 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The same for a file that need not exist.
-pub(crate) fn read_if_there(path: &Path) -> Option<FileRead> {
+/// The same for a file that need not exist, and must not be a link that leads out of a directory.
+pub(crate) fn read_if_there(path: &Path, within: &Path) -> Option<FileRead> {
     match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => None,
-        _ => Some(FileRead { path: path.to_owned(), bytes: read_file(path) }),
+        _ => {
+            let bytes = check_within(path, &real(within)).and_then(|()| read_file(path));
+            Some(FileRead { path: path.to_owned(), bytes })
+        }
     }
 }
 

@@ -35,7 +35,7 @@ impl ProjectFiles {
     fn read_places(root: &Path, places: &[Place]) -> Self {
         let read = |place: &Place| (place.clone(), files::read_directory(&place.directory, Some(root)));
         let places: Vec<(Place, Walked)> = places.iter().map(read).collect();
-        let settings = files::read_if_there(&root.join(SETTINGS_FILE));
+        let settings = files::read_if_there(&root.join(SETTINGS_FILE), root);
         let hash = hash(root, all(&places, settings.as_ref()));
         Self { root: root.to_owned(), places, settings, hash }
     }
