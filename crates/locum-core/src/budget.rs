@@ -150,6 +150,21 @@ pub struct Purse {
     pub limit: Budget,
 }
 
+impl Purse {
+    /// The purse of a task as those below it see it: a tenth is out of their reach, for the task's own answer.
+    #[must_use]
+    pub fn below(&self) -> Self {
+        let less = |most: u64| most - most.div_ceil(10);
+        let limit = Budget {
+            max_input_tokens: self.limit.max_input_tokens.map(less),
+            max_output_tokens: self.limit.max_output_tokens.map(less),
+            max_cost_usd: self.limit.max_cost_usd.map(|most| usd(less(money(most)))),
+            timeout_s: self.limit.timeout_s,
+        };
+        Self { key: self.key.clone(), limit }
+    }
+}
+
 /// Which purse of a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -83,11 +83,6 @@ impl Catalogue {
         self.reachable.contains(&model.provider)
     }
 
-    /// Whether any model has a known price.
-    pub fn knows_prices(&self) -> bool {
-        self.models.iter().any(|entry| entry.price.is_some())
-    }
-
     /// Whether an agent may ask for this: a model, or one of the words that stand for a choice.
     pub fn knows(&self, name: &str) -> bool {
         is_inherit(name) || keyword::preference(name).is_some() || self.resolve(name).is_some()

@@ -228,9 +228,10 @@ impl Task {
                 self.charge_reply(&reply, reserved);
                 self.take_reply(reply);
             }
-            TaskEvent::ModelFailed { turn, failure, retry_in_ms } => {
+            TaskEvent::ModelFailed { turn, failure, retry_in_ms, tokens } => {
                 let reserved = self.asked_in(turn).ok_or(misfit("nothing was asked"))?;
-                self.take_failure(failure, retry_in_ms, reserved);
+                self.charge_failure(tokens);
+                self.take_failure(failure, retry_in_ms, tokens.is_zero().then_some(reserved));
             }
             TaskEvent::ModelReplaced { turn, to, why, .. } => self.replace_model(turn, &to, why).map_err(misfit)?,
             TaskEvent::ToolStarted { turn, call_id, repeat, intent, .. } => {
@@ -278,7 +279,7 @@ impl Task {
             said.push_str(&format!("\n\n[{} {}]\n{}", input.task_id, input.agent, input.text));
         }
         self.clock.started = Some(at);
-        let chars = system.chars().count() + said.chars().count();
+        let chars = system.chars().count() + said.chars().count() + self.plan.grants.tool_chars();
         self.conversation = Conversation { system, task, messages: vec![Message::User(said)], chars, last_text: None };
     }
 
@@ -339,14 +340,16 @@ impl Task {
         self.phase = Phase::Tooling(calls.into_iter().map(pending).collect());
     }
 
-    fn take_failure(&mut self, failure: ModelFailure, retry_in_ms: Option<u64>, reserved: TokenCount) {
+    /// A call that failed before it was answered spent nothing: the next attempt has what was `held` for it. One that was
+    /// cut is paid for, so that the next attempt is announced, and must be covered, like any other request.
+    fn take_failure(&mut self, failure: ModelFailure, retry_in_ms: Option<u64>, held: Option<TokenCount>) {
         self.spent.calls += 1;
         self.spent.failures += 1;
         self.keep_text(failure.partial.clone());
-        self.phase = match retry_in_ms {
-            // The failed call was answered, with an error: nothing is in doubt and nothing was spent.
-            Some(_) => Phase::Asking { reserved, call: CallState::Announced },
-            None => Phase::ModelGaveUp(failure),
+        self.phase = match (retry_in_ms, held) {
+            (Some(_), Some(reserved)) => Phase::Asking { reserved, call: CallState::Announced },
+            (Some(_), None) => Phase::Asking { reserved: TokenCount::default(), call: CallState::Lost },
+            (None, _) => Phase::ModelGaveUp(failure),
         };
     }
 

@@ -44,6 +44,11 @@ impl TokenCount {
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
     }
 
+    /// Whether nothing was counted.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Everything that went in, cached or not: what an input budget bounds.
     pub fn input_total(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)

@@ -79,7 +79,7 @@ impl Registry {
 
     /// Whether a session's model stands for every model that could be chosen: it is there so that no other is asked.
     pub fn stands_in(&self, name: &ModelName) -> bool {
-        [OFFLINE, SCRIPTED].contains(&name.provider.as_str())
+        [OFFLINE, SCRIPTED, REPLAY].contains(&name.provider.as_str())
     }
 
     /// The models that are known by name; the session's is the first that can be reached.

@@ -19,6 +19,7 @@ use locum_core::liveness::Patience;
 use locum_core::task::event::{Activity, FailureKind, ModelFailure, StopCause};
 use locum_core::task::{Plan, Step, Task, TaskEvent};
 use locum_core::transcript::{Repeat, Reply, ToolCall, ToolSpec};
+use locum_core::usage::TokenCount;
 use locum_models::{Delta, ModelError, Prefix, retry};
 use tokio::time::Instant;
 
@@ -182,7 +183,7 @@ impl Driver<'_> {
                 self.journal.push(self.task, TaskEvent::Replied { turn, reply })?;
                 Ok(Next::GoOn)
             }
-            Ok(Err(error)) => self.model_failed(turn, error, heard.into_text()).await,
+            Ok(Err(error)) => self.model_failed(turn, error, heard).await,
             Err(interrupt) => self.interrupted(interrupt, heard.into_text()),
         }
     }
@@ -206,7 +207,8 @@ impl Driver<'_> {
                 heard.push(text);
                 telling.tell(pieces.push(text));
             }
-            Delta::ToolCall { .. } | Delta::Alive => heard.beat(),
+            Delta::ToolCall { .. } => heard.begin(),
+            Delta::Alive => heard.beat(),
             Delta::Held { provider, hold } => {
                 heard.hold();
                 self.hands.waits.begin(&plan.uid, provider, hold);
@@ -220,16 +222,15 @@ impl Driver<'_> {
         Ok(answered?.unwrap_or_else(|_| Err(ModelError::new(FailureKind::BadRequest, "the model's adapter panicked"))))
     }
 
-    async fn model_failed(
-        &mut self,
-        turn: u32,
-        error: ModelError,
-        heard: Option<String>,
-    ) -> Result<Next, JournalError> {
+    async fn model_failed(&mut self, turn: u32, error: ModelError, heard: Heard) -> Result<Next, JournalError> {
         let wait = retry::wait_before_retry(&error, self.task.failures() + 1, fastrand::f64());
         let retry_in_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-        let failure = ModelFailure { kind: error.kind, message: error.message, partial: error.partial.or(heard) };
-        self.journal.push(self.task, TaskEvent::ModelFailed { turn, failure, retry_in_ms })?;
+        let is_cut = error.partial.is_some() || heard.has_begun();
+        let partial = error.partial.or(heard.into_text());
+        let chars = partial.as_ref().map_or(0, |text| text.chars().count());
+        let tokens = if is_cut { self.task.spent_by_cut_call(chars) } else { TokenCount::default() };
+        let failure = ModelFailure { kind: error.kind, message: error.message, partial };
+        self.journal.push(self.task, TaskEvent::ModelFailed { turn, failure, retry_in_ms, tokens })?;
         // What the governor holds back waits there, in the order in which it may go.
         let Some(wait) = wait.filter(|_| error.held_for.is_none()) else { return Ok(Next::GoOn) };
         self.flush().await?;

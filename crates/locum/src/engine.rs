@@ -25,7 +25,7 @@ use crate::operation_log::Operation;
 use crate::process;
 use crate::sandbox::Level;
 use crate::store::{DecideError, Decided, Decision, Error, OwnerId, TaskQuery, TaskRow};
-use crate::worker::Worker;
+use crate::worker::{self, Worker};
 
 /// One engine.
 pub(crate) struct Engine {
@@ -203,13 +203,15 @@ impl Engine {
         Ok((orphans, dead))
     }
 
-    /// The key that a task's model lacks in this process.
+    /// The key that a task's model lacks in this process. Where others may have taken its place, the whole log says
+    /// which one answers now.
     pub(crate) async fn missing_key(&self, uid: &Uid) -> Result<Option<String>, Error> {
         let first = self.hands.store.records(uid, 0, 1).await?.pop();
-        Ok(match first.map(|record| record.event) {
-            Some(TaskEvent::Accepted { plan, .. }) => self.hands.models.missing_key(&plan.model),
-            _ => None,
-        })
+        let Some(TaskEvent::Accepted { plan, .. }) = first.map(|record| record.event) else { return Ok(None) };
+        if plan.fallback.is_empty() {
+            return Ok(self.hands.models.missing_key(&plan.model));
+        }
+        Ok(self.hands.models.missing_key(worker::load(self, uid).await?.model()))
     }
 
     /// Notes a fault that no caller is told of.

@@ -61,8 +61,7 @@ impl Toolbox {
     pub(crate) fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let mut toolbox = Self::default();
         for tool in tools {
-            let ToolSpec { name, repeat, .. } = tool.spec();
-            let granted = GrantedTool { name: name.clone(), repeat: *repeat };
+            let granted = granted(tool.spec());
             match toolbox.granted.iter_mut().find(|known| known.name == granted.name) {
                 Some(known) => *known = granted,
                 None => toolbox.granted.push(granted),
@@ -100,4 +99,11 @@ impl Toolbox {
         *told = Some(Told { granted: granted.to_vec(), specs: Arc::clone(&specs) });
         specs
     }
+}
+
+/// A tool as admission grants it, with the size of what every request says about it.
+fn granted(spec: &ToolSpec) -> GrantedTool {
+    let schema = spec.input_schema.to_string();
+    let chars = [&spec.name, &spec.description, &schema].into_iter().map(|text| text.chars().count()).sum();
+    GrantedTool { name: spec.name.clone(), repeat: spec.repeat, chars }
 }

@@ -69,7 +69,7 @@ fn describe(event: &TaskEvent) -> String {
             let calls = if calls.is_empty() { String::new() } else { format!(" [calls {}]", calls.join(", ")) };
             format!("turn {turn}: {}{calls}", shorten(&reply.text))
         }
-        TaskEvent::ModelFailed { turn, failure, retry_in_ms } => {
+        TaskEvent::ModelFailed { turn, failure, retry_in_ms, .. } => {
             let again = retry_in_ms.map_or("giving up".to_owned(), |wait| format!("again in {wait} ms"));
             format!("turn {turn}: the model failed: {}; {again}", shorten(&failure.message))
         }

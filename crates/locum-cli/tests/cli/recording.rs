@@ -40,6 +40,29 @@ fn a_run_is_recorded_without_secrets_and_replayed_to_the_same_answer() {
     assert!(diverged.stderr.contains("the run diverges from the recording"), "{}", diverged.stderr);
 }
 
+/// A recording as the session's model stands for every choice: a keyword, or a hint, must not reach for a provider whose
+/// key is there.
+#[test]
+fn keywords_and_hints_are_answered_by_the_recording() {
+    let home = home();
+    home.write("agents/cheap.md", "---\nname: cheap\ndescription: d\ntools: ls\nmodel: auto-cheap\n---\nYou help.\n");
+    let script = home.script(&json!({"cheap": [{"text": "Done."}]}));
+    json_of(&home, &script, &["run", "cheap", "it", "--record", "run.jsonl"]);
+    for hint in [None, Some(("cost_preference", json!("premium"))), Some(("task_type", json!("code")))] {
+        let mut input = json!({"action": "run", "agent": "cheap", "task": "it"});
+        if let Some((name, value)) = &hint {
+            input[*name] = value.clone();
+        }
+        let answer = json_of(&home, "replay:run.jsonl", &["call", "subagent", &input.to_string()]);
+        assert_eq!(
+            (&answer["status"], &answer["result"]),
+            (&json!("completed"), &json!("Done.")),
+            "{hint:?}: {answer}"
+        );
+        assert_eq!(answer["receipt"]["model"]["effective"], "replay:run.jsonl", "{hint:?}: {answer}");
+    }
+}
+
 #[test]
 fn workers_record_where_the_command_said() {
     let home = home();

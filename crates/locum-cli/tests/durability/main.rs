@@ -11,6 +11,7 @@ mod model_server;
 mod observer;
 
 mod background;
+mod budgets;
 mod crowd;
 mod hand_over;
 mod kills;

@@ -43,3 +43,39 @@ fn an_orphan_without_its_key_waits_and_says_so() {
     assert_eq!(server.received().len(), 2);
     home.wait_for_no_worker();
 }
+
+/// The first model gave up and another one answers: what counts is the key of that one.
+#[test]
+fn an_orphan_needs_the_key_of_the_model_that_answers_now() {
+    let server = ModelServer::start([Answer::error(401, "invalid_api_key", "wrong"), Answer::Hold]);
+    let mut home = Home::new();
+    home.agent("plain", "tools: []", "You are plain.");
+    let url = server.base_url();
+    let provider =
+        format!("[providers.acme]\nbase_url = {url:?}\nprotocol = \"openai_chat\"\nkey_variable = \"ACME_API_KEY\"\n");
+    let config = home.own().join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), format!("[models]\nfallback = [\"acme:big\"]\n{provider}")).unwrap();
+    home.set("OPENAI_API_KEY", KEY);
+    home.set("OPENAI_BASE_URL", &url);
+    home.set("ACME_API_KEY", "acme-test-0123456789");
+    home.set("LOCUM_MODEL", "openai:gpt-5.4-mini");
+    home.json(&["spawn", "plain", "x"]);
+    server.wait_for(2);
+    kill_now(home.workers()[0]);
+    home.wait_for_no_worker();
+
+    home.unset("ACME_API_KEY");
+    let status = home.json(&["status", "t_01"]);
+    assert!(status["activity"].as_str().unwrap().contains("ACME_API_KEY"), "{status}");
+    assert_eq!(home.workers(), [0_u32; 0], "nobody can go on with it here");
+
+    server.answer_next(Answer::text("at last"));
+    home.set("ACME_API_KEY", "acme-test-0123456789");
+    home.unset("OPENAI_API_KEY");
+    home.json(&["status"]);
+    assert_eq!(home.json(&["wait", "t_01"])["tasks"][0]["status"], "completed");
+    assert_eq!(home.json(&["collect", "t_01"])["result"], "at last");
+    assert_eq!(server.received().len(), 3);
+    home.wait_for_no_worker();
+}

@@ -2,7 +2,8 @@
 //! A task never gets more than is left of what it spends from.
 
 use super::spawn::{Admission, Order};
-use crate::budget::{self, Purse, PurseKey, PurseState, Resource, Room, Wish, dollars, money, usd};
+use crate::agent::AgentSpec;
+use crate::budget::{self, Purse, PurseKey, PurseState, Room, Wish, dollars, money, usd};
 use crate::ids::Uid;
 use crate::limits::OUTPUT_TOKENS_ASSUMED;
 use crate::protocol::request::CallerKind;
@@ -77,7 +78,9 @@ impl Admission<'_> {
     /// What bounds the task from above.
     fn purses_above(&self, order: &Order, first: &FirstRequest<'_>) -> Vec<Purse> {
         if let Some(parent) = &self.premises.caller.parent {
-            return parent.purses.clone();
+            let own = PurseKey::Task(parent.uid.clone());
+            let share = |purse: &Purse| if purse.key == own { purse.below() } else { purse.clone() };
+            return parent.purses.iter().map(share).collect();
         }
         let max_cost_usd = self.premises.limits.session_cost_usd;
         let spends = max_cost_usd.is_some() && (first.price.is_some() || first.delegates);
@@ -122,14 +125,18 @@ impl Admission<'_> {
     }
 }
 
+/// What is said about a budget of the agent's own that cannot be kept, because nobody knows what the model costs.
+pub(super) fn unkept(agent: &AgentSpec, first: &FirstRequest<'_>) -> Option<String> {
+    let own = agent.locum.budget.as_ref()?.max_cost_usd.filter(|_| first.price.is_none())?;
+    let (model, own) = (first.model, dollars(money(own)));
+    Some(format!("the price of {model} is not known, so that the agent's max_cost_usd of {own} is not kept"))
+}
+
 /// A task that could not even make its first request is not started.
 fn check_covered(first: &FirstRequest<'_>, room: &Room, purse: &Purse, state: PurseState) -> Result<(), Refusal> {
     let wish = Wish { input: first.input, output: OUTPUT_TOKENS_ASSUMED, price: first.price, goes_on: false };
     let Err(shortage) = budget::reserve(&wish, &purse.limit, state.drawn, None) else { return Ok(()) };
     let resource = shortage.scarce.resource;
-    if resource == Resource::Money && first.price.is_none() {
-        return Ok(());
-    }
     let (owner, left) = (purse.key.owner(), room.get(resource).unwrap_or_default());
     let (over, left) = (resource.amount(shortage.over), resource.amount(left));
     let limit = resource.amount(shortage.scarce.limit);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::admission::finding::{self, MissingRule};
-use crate::admission::money::FirstRequest;
+use crate::admission::money::{FirstRequest, unkept};
 use crate::admission::{Caller, Premises, Worktrees, prompt, tools};
 use crate::agent::roster::Found;
 use crate::agent::{AgentSpec, Isolation, Roster, tool_names};
@@ -17,7 +17,8 @@ use crate::session::{Acceptance, IdempotentTask, KnownTask, SessionView};
 use crate::task::event::Parked;
 use crate::task::outcome::Status;
 use crate::task::plan::{
-    AgentReceipt, Among, Assignment, Bounds, Grants, HandOn, LOG_VERSION, Lineage, Plan, Receipt, StartRule,
+    AgentReceipt, Among, Assignment, Bounds, GrantedTool, Grants, HandOn, LOG_VERSION, Lineage, Plan, Receipt,
+    StartRule, tool_chars,
 };
 use crate::usage::{Budget, tokens_of_chars};
 
@@ -198,8 +199,9 @@ impl Admission<'_> {
         let (max_turns, clamped) = premises.turns_of(agent);
         let system_prompt = prompt::assemble(&agent.prompt, max_turns);
         let mut budget = budget_of(entry, agent);
-        check_budget(&budget, &system_prompt, &entry.task)?;
         let granted = tools::grant(agent, self.face.tools, premises, depth_left);
+        let first = first_request(&system_prompt, &entry.task, &granted.tools);
+        check_budget(&budget, first)?;
         let wish = Wish {
             call: entry.model.as_deref(),
             hints: Hints::from(entry),
@@ -214,10 +216,11 @@ impl Admission<'_> {
         let isolation = entry.isolation.or(agent.isolation).unwrap_or(Isolation::None);
         check_isolation(isolation, premises.worktrees)?;
         let price = premises.catalogue.price_of(&model);
-        let first = tokens_of_chars(system_prompt.chars().count() + entry.task.chars().count()) as u64;
         let delegates = granted.tools.iter().any(|tool| tool.name == tool_names::SUBAGENT);
-        let purses = self.fund(order, &mut budget, &FirstRequest { model: &model, price, input: first, delegates })?;
         let runs_commands = granted.tools.iter().any(|tool| premises.commands.tools.contains(&tool.name));
+        let first = FirstRequest { model: &model, price, input: first, delegates };
+        let purses = self.fund(order, &mut budget, &first)?;
+        let unkept = unkept(agent, &first);
         let task_id = TaskId::new(self.next_task);
         Ok(Plan {
             log_version: LOG_VERSION,
@@ -251,7 +254,7 @@ impl Admission<'_> {
                 sandbox: premises.commands.sandbox.filter(|_| runs_commands).map(str::to_owned),
                 mcp_servers: Vec::new(),
             },
-            warnings: clamped.into_iter().chain(warning).chain(unknown).collect(),
+            warnings: clamped.into_iter().chain(warning).chain(unknown).chain(unkept).collect(),
         })
     }
 }
@@ -342,9 +345,13 @@ fn budget_of(entry: &SpawnEntry, agent: &AgentSpec) -> Budget {
     }
 }
 
+/// Input tokens of the first request, estimated.
+fn first_request(system: &str, task: &str, tools: &[GrantedTool]) -> u64 {
+    tokens_of_chars(system.chars().count() + task.chars().count() + tool_chars(tools)) as u64
+}
+
 /// A budget that does not cover the first request is refused at once.
-fn check_budget(budget: &Budget, system: &str, task: &str) -> Result<(), Refusal> {
-    let needed = tokens_of_chars(system.chars().count() + task.chars().count()) as u64;
+fn check_budget(budget: &Budget, needed: u64) -> Result<(), Refusal> {
     if let Some(most) = budget.max_input_tokens.filter(|most| *most < needed) {
         let message =
             format!("the first request needs about {needed} input tokens, {} more than the budget", needed - most);

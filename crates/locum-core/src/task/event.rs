@@ -90,6 +90,9 @@ pub enum TaskEvent {
         /// When the call is made again; absent when it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_in_ms: Option<u64>,
+        /// What it spent before it failed; nothing if no answer had begun.
+        #[serde(default, skip_serializing_if = "TokenCount::is_zero")]
+        tokens: TokenCount,
     },
     /// The model gave up and the next one of the plan answers from here on; the turn is announced again.
     ModelReplaced {

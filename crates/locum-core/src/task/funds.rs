@@ -95,6 +95,24 @@ impl Task {
         }
     }
 
+    /// Counts what a failed call had spent.
+    pub(super) fn charge_failure(&mut self, tokens: TokenCount) {
+        if !tokens.is_zero() {
+            self.charge(tokens);
+        }
+    }
+
+    /// What a call has spent that was cut after it had answered with so many characters. Providers count what they were
+    /// sent and what they have written, also where nobody hears the end of it; since that count comes with the end, it is
+    /// taken at its estimate.
+    pub fn spent_by_cut_call(&self, chars: usize) -> TokenCount {
+        let input = match self.phase {
+            Phase::Asking { reserved, .. } => reserved.input,
+            _ => 0,
+        };
+        TokenCount { input, output: tokens_of_chars(chars) as u64, ..TokenCount::default() }
+    }
+
     /// Takes back the announcement of a turn whose request is not covered.
     pub(super) fn decline_turn(&mut self, shortage: Shortage) {
         let times = self.funds.declined.map_or(0, |(_, times)| times);

@@ -146,6 +146,18 @@ pub struct Grants {
     pub permissions: Permissions,
 }
 
+impl Grants {
+    /// Characters of what a model is told about the tools, in every request.
+    pub fn tool_chars(&self) -> usize {
+        tool_chars(&self.tools)
+    }
+}
+
+/// Characters of what a model is told about these tools.
+pub fn tool_chars(tools: &[GrantedTool]) -> usize {
+    tools.iter().map(|tool| tool.chars).fold(0, usize::saturating_add)
+}
+
 /// A tool that a task has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantedTool {
@@ -153,6 +165,14 @@ pub struct GrantedTool {
     pub name: String,
     /// Whether a call in doubt may be made again.
     pub repeat: Repeat,
+    /// Characters of what a model is told about it, in every request.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub chars: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// What must happen before a task starts.

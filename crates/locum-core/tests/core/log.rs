@@ -27,7 +27,7 @@ fn reply(turn: u32) -> TaskEvent {
 
 fn failure(turn: u32) -> TaskEvent {
     let failure = ModelFailure { kind: FailureKind::Server, message: "500".into(), partial: None };
-    TaskEvent::ModelFailed { turn, failure, retry_in_ms: None }
+    TaskEvent::ModelFailed { turn, failure, retry_in_ms: None, tokens: TokenCount::default() }
 }
 
 fn tool_started(turn: u32, call_id: &str) -> TaskEvent {

@@ -24,6 +24,8 @@ mod shared_context;
 mod workspace;
 
 mod admission_properties;
+mod budget;
+mod budget_properties;
 mod context_extensions;
 mod context_properties;
 mod task_properties;

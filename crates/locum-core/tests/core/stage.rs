@@ -7,6 +7,7 @@ use locum_core::task::{
     LAST_ANSWER_NOTICE, LAST_TURN_NOTICE, Outcome, Record, Step, Task, TaskEvent, Workspace, Worktree,
 };
 use locum_core::transcript::{Message, Repeat, ToolCall, ToolEnd, ToolOutput, ToolSpec, ToolUse};
+use locum_core::usage::TokenCount;
 
 use crate::script::{ModelCall, Script, escape};
 use crate::world::NOW;
@@ -110,7 +111,9 @@ impl<'a> Stage<'a> {
         let event = match self.script.answers.get(self.answers).map(|answer| &answer.call) {
             Some(ModelCall::Replies(reply)) => TaskEvent::Replied { turn, reply: reply.clone() },
             Some(ModelCall::Fails(failure, retry_in_ms)) => {
-                TaskEvent::ModelFailed { turn, failure: failure.clone(), retry_in_ms: *retry_in_ms }
+                let cut = failure.partial.as_ref().map(|text| text.chars().count());
+                let tokens = cut.map_or_else(TokenCount::default, |chars| self.played.task.spent_by_cut_call(chars));
+                TaskEvent::ModelFailed { turn, failure: failure.clone(), retry_in_ms: *retry_in_ms, tokens }
             }
             None => panic!("the script ends too early: {:#?}", self.played.lines),
         };

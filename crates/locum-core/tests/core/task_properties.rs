@@ -88,8 +88,9 @@ fn event() -> BoxedStrategy<TaskEvent> {
         1 => inputs.prop_map(|inputs| TaskEvent::Released { inputs }),
         4 => (turn(), tokens()).prop_map(|(turn, reserved)| TaskEvent::TurnStarted { turn, reserved, closing: None }),
         4 => (turn(), reply()).prop_map(|(turn, reply)| TaskEvent::Replied { turn, reply }),
-        2 => (turn(), failure(), any::<Option<u64>>())
-            .prop_map(|(turn, failure, retry_in_ms)| TaskEvent::ModelFailed { turn, failure, retry_in_ms }),
+        2 => (turn(), failure(), any::<Option<u64>>(), tokens()).prop_map(|(turn, failure, retry_in_ms, tokens)| {
+            TaskEvent::ModelFailed { turn, failure, retry_in_ms, tokens }
+        }),
         1 => turn().prop_map(|turn| TaskEvent::ModelReplaced {
             turn, from: script_model("s"), to: script_model("b"), why: "w".into(),
         }),

@@ -49,7 +49,7 @@ pub(crate) struct World {
 impl World {
     /// An empty session, with the agents `reader` (reading tools by default) and `worker` (every tool, by name).
     pub(crate) fn new() -> Self {
-        let tools = TOOLS.map(|(name, repeat)| GrantedTool { name: name.to_owned(), repeat });
+        let tools = TOOLS.map(|(name, repeat)| GrantedTool { name: name.to_owned(), repeat, chars: 0 });
         let model = |provider: &str, id: &str| ModelName { provider: provider.to_owned(), id: id.to_owned() };
         let mut world = Self {
             session: SessionKey { project: "/project".to_owned(), id: SessionId::parse("main").unwrap() },

@@ -1,4 +1,7 @@
-//! Building an engine and the first desk of it.
+//! Building an engine and the first desk of it. Who answers is said in `models`, how much is allowed in `limits`.
+
+mod limits;
+mod models;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,12 +11,12 @@ use locum_core::ids::{InvalidName, SessionId, SessionKey};
 use locum_core::limits::Limits;
 use locum_core::liveness::Patience;
 use locum_core::permission::{Permissions, Rule};
-use locum_core::routing::{Catalogue, ModelEntry, RoutingRules};
+use locum_core::routing::{ModelEntry, RoutingRules};
 use locum_core::usage::Price;
 use locum_models::{Access, Model, Registry};
 
+use super::Desk;
 use super::storm::StatusCalls;
-use super::{Desk, models};
 use crate::agents::Search;
 use crate::agents::staff::Staff;
 use crate::clock::{Clock, SystemClock};
@@ -205,80 +208,6 @@ impl DeskBuilder {
         self
     }
 
-    /// A model of the application's own, known by this name. The first one is the session's model unless
-    /// [`DeskBuilder::session_model`] names another. [The guide](crate#a-model-of-your-own) has an example.
-    #[must_use]
-    pub fn model(mut self, name: &str, model: Arc<dyn Model>) -> Self {
-        self.models.push((name.to_owned(), model));
-        self.model.get_or_insert_with(|| (name.to_owned(), "registered by the application".to_owned()));
-        self
-    }
-
-    /// What a model costs, by the name of [`DeskBuilder::model`] or any other. Budgets in money hold where prices are
-    /// known.
-    #[must_use]
-    pub fn price(mut self, model: &str, price: Price) -> Self {
-        self.prices.push((model.to_owned(), price));
-        self
-    }
-
-    /// The session's model by name, such as `openai:gpt-5.4-mini`, `offline` or one that [`DeskBuilder::model`] made
-    /// known, and why it is that one: the reason is shown to whoever wonders who answered.
-    #[must_use]
-    pub fn session_model(mut self, name: &str, why: &str) -> Self {
-        self.model = Some((name.to_owned(), why.to_owned()));
-        self
-    }
-
-    /// The models that are known by name, with what they cost and how good they are; the built-in catalogue
-    /// ([`catalogue::models`](crate::models::catalogue::models)) if this is left out.
-    #[must_use]
-    pub fn known_models(mut self, models: Vec<ModelEntry>) -> Self {
-        self.known_models = Some(models);
-        self
-    }
-
-    /// The models that answer, in this order, in the place of one that cannot be had. Without them, and without a list
-    /// of the agent's own, no other model is asked.
-    #[must_use]
-    pub fn fallback_models(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.fallback = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Whether hints of a call choose a model, and what fills those that it leaves out.
-    #[must_use]
-    pub fn routing(mut self, rules: RoutingRules) -> Self {
-        self.routing = rules;
-        self
-    }
-
-    /// The keys and addresses of model providers; none if this is left out. Nothing is dialled before a task needs
-    /// it. Hand the same keys to [`DeskBuilder::redact`], so that they are never stored or shown.
-    ///
-    /// ```
-    /// use locum::Desk;
-    /// use locum::models::Access;
-    /// use locum::redact::Redactor;
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let key = "sk-an-example-key";
-    /// let access = Access::default().key("openai", key);
-    /// let desk = Desk::builder()
-    ///     .access(access)
-    ///     .session_model("openai:gpt-5.4-mini", "the application's choice")
-    ///     .redact(Redactor::new([key]))
-    ///     .build()?;
-    /// assert_eq!(desk.session_model().0, "openai:gpt-5.4-mini");
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
-    }
-
     /// The session's name; `main` if this is left out. Task ids, defined agents, shared context and limits are its own.
     #[must_use]
     pub fn session(mut self, id: &str) -> Self {
@@ -299,28 +228,6 @@ impl DeskBuilder {
     #[must_use]
     pub fn worktrees(mut self, directory: impl Into<PathBuf>) -> Self {
         self.worktrees = Some(directory.into());
-        self
-    }
-
-    /// How many tasks may run and be started, how deep delegation may go, and how many turns an agent may have.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// How long a task may be silent before it counts as stalled and is ended.
-    #[must_use]
-    pub fn patience(mut self, patience: Patience) -> Self {
-        self.patience = patience;
-        self
-    }
-
-    /// Switches delegation on or off. Off, every request that would start a task is refused with
-    /// [`SubagentsDisabled`](crate::Code::SubagentsDisabled).
-    #[must_use]
-    pub fn enabled(mut self, enabled: bool) -> Self {
-        self.enabled = enabled;
         self
     }
 
@@ -410,20 +317,20 @@ impl DeskBuilder {
         let root = self.root.unwrap_or_else(|| PathBuf::from("."));
         let root = root.canonicalize().unwrap_or(root).to_string_lossy().into_owned();
         let session = SessionKey { project: root.clone(), id: SessionId::parse(&self.session)? };
-        let mut models = Registry::new(self.access);
+        let mut registry = Registry::new(self.access);
         for (name, model) in self.models {
-            models.register(&name, model);
+            registry.register(&name, model);
         }
         if let Some(known) = self.known_models {
-            models.know(known);
+            registry.know(known);
         }
-        let catalogue = models::catalogue(&models, self.model, &self.fallback, self.routing)?;
-        let catalogue = priced(catalogue, &self.prices)?;
+        let catalogue = super::models::catalogue(&registry, self.model, &self.fallback, self.routing)?;
+        let catalogue = models::priced(catalogue, &self.prices)?;
         let staff = Staff::new(cleaned(&self.roster, &self.redactor)?, self.search, self.redactor.clone());
         let engine = Engine {
             hands: Hands {
                 store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
-                models,
+                models: registry,
                 tools: Toolbox::new(self.tools),
                 clock: self.clock,
                 pool: Arc::new(Pool::default()),
@@ -464,18 +371,4 @@ fn cleaned(roster: &Roster, redactor: &Redactor) -> Result<Roster, serde_json::E
         cleaned.insert(redactor.value(AgentSpec::clone(agent))?);
     }
     Ok(cleaned)
-}
-
-/// The models with the prices that the application knows.
-fn priced(mut catalogue: Catalogue, prices: &[(String, Price)]) -> Result<Catalogue, BuildError> {
-    for (name, price) in prices {
-        let unknown =
-            || BuildError::Model { name: name.clone(), why: catalogue.not_found(name).hint.unwrap_or_default() };
-        let model = catalogue.resolve(name).ok_or_else(unknown)?;
-        match catalogue.models.iter_mut().find(|entry| entry.name == model) {
-            Some(entry) => entry.price = Some(*price),
-            None => catalogue.models.push(ModelEntry { price: Some(*price), ..ModelEntry::named(model) }),
-        }
-    }
-    Ok(catalogue)
 }

@@ -94,7 +94,7 @@ impl Desk {
         if orders.len() > limits::TASKS_PER_REQUEST_MAX {
             return Err(Refusal::invalid(format!("more than {} tasks in one request", limits::TASKS_PER_REQUEST_MAX)));
         }
-        let lookup = Lookup { purses: self.purses(face), ..lookup_for(&orders) };
+        let lookup = Lookup { purses: self.purses(&orders, face), ..lookup_for(&orders) };
         let requested: Vec<String> = orders.iter().map(|order| order.entry.agent.clone()).collect();
         let (desk, caller, session, face) = (self.clone(), self.caller.clone(), self.session.clone(), face.clone());
         let (now, muster) = (self.engine.hands.clock.now(), self.engine.staff.now());
@@ -131,12 +131,17 @@ impl Desk {
         Ok(answers)
     }
 
-    /// What may bound new tasks from above. A session's money is looked up only where one of its models may cost some.
-    fn purses(&self, face: &FaceDefaults) -> Vec<PurseKey> {
-        let rules = &self.engine.rules;
+    /// What may bound new tasks from above. A session's money is looked at here only where it is likely to be spent: what
+    /// is missed is met by the first request.
+    fn purses(&self, orders: &[Order], face: &FaceDefaults) -> Vec<PurseKey> {
+        let catalogue = &self.engine.rules.catalogue;
+        let may_cost = || {
+            catalogue.price_of(&catalogue.session.name).is_some()
+                || orders.iter().any(|order| order.entry.model.is_some())
+        };
         match (&self.caller.parent, face.caller) {
             (Some(parent), _) => parent.purses.iter().map(|purse| purse.key.clone()).collect(),
-            (None, CallerKind::Model) if rules.limits.session_cost_usd.is_some() && rules.catalogue.knows_prices() => {
+            (None, CallerKind::Model) if self.engine.rules.limits.session_cost_usd.is_some() && may_cost() => {
                 vec![PurseKey::Session]
             }
             (None, CallerKind::Model | CallerKind::Person) => Vec::new(),

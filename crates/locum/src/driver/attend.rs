@@ -99,6 +99,8 @@ pub(super) struct Heard {
 struct HeardSoFar {
     text: String,
     last: Instant,
+    /// An answer has begun.
+    begun: bool,
     /// It is not under way yet, and that is not its own fault.
     held: bool,
 }
@@ -106,7 +108,7 @@ struct HeardSoFar {
 impl Heard {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self { since: now, inner: Mutex::new(HeardSoFar { text: String::new(), last: now, held: false }) }
+        Self { since: now, inner: Mutex::new(HeardSoFar { text: String::new(), last: now, begun: false, held: false }) }
     }
 
     /// Notes a sign of life.
@@ -123,10 +125,19 @@ impl Heard {
 
     /// Notes more text.
     pub(super) fn push(&self, text: &str) {
-        let mut inner = self.locked();
-        inner.last = Instant::now();
-        inner.held = false;
-        inner.text.push_str(text);
+        self.begin();
+        self.locked().text.push_str(text);
+    }
+
+    /// Notes that an answer has begun, with text or with something else.
+    pub(super) fn begin(&self) {
+        self.beat();
+        self.locked().begun = true;
+    }
+
+    /// Whether an answer has begun.
+    pub(super) fn has_begun(&self) -> bool {
+        self.locked().begun
     }
 
     /// The text so far, if there is any.

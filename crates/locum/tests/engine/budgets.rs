@@ -9,20 +9,21 @@ use locum::store::sqlite::SqliteStore;
 use locum::transcript::Repeat;
 use locum::usage::{Price, TokenCount};
 use locum::{Desk, DeskBuilder, Limits};
+use locum_core::task::event::FailureKind;
 use serde_json::{Value, json};
 
 use crate::cast::Witness;
 use crate::stage::{Ledger, agent, ask, ask_as_person, builder, check, collect, noting_tool, run, spawn};
 
 /// A cent for a thousand tokens that come out, and nothing for those that go in.
-const PRICE: Price = Price { input: 0.0, output: 10.0, cache_read: 0.0, cache_write: 0.0 };
+pub(crate) const PRICE: Price = Price { input: 0.0, output: 10.0, cache_read: 0.0, cache_write: 0.0 };
 
 /// A reply that costs this many cents.
-fn costing(say: Say, cents: u64) -> Say {
+pub(crate) fn costing(say: Say, cents: u64) -> Say {
     say.using(TokenCount { input: 1, output: cents * 1000, ..TokenCount::default() })
 }
 
-fn look() -> Say {
+pub(crate) fn look() -> Say {
     Say::calls([("look", json!({}))]).with_text("So far.")
 }
 
@@ -42,7 +43,7 @@ fn spender(says: Vec<Say>) -> Witness {
     Witness::new(Scripted::new().agent("spender", says))
 }
 
-fn cents(answer: &Value) -> f64 {
+pub(crate) fn cents(answer: &Value) -> f64 {
     (answer["usage"]["cost_usd"].as_f64().unwrap_or_else(|| panic!("no cost in {answer}")) * 100.0).round()
 }
 
@@ -221,7 +222,50 @@ async fn a_request_that_was_lost_counts_as_spent_at_its_estimate() {
     next.close().await.unwrap();
 }
 
-fn stores() -> Vec<Arc<dyn Store>> {
+/// What was said before the line broke was written by the provider, and is paid for; a call that nobody answered is not.
+#[tokio::test(start_paused = true)]
+async fn a_cut_answer_is_charged_at_its_estimate_and_its_repetition_is_covered_first() {
+    // Half of it is told: a thousand tokens, for a cent.
+    let cut = || Say::error(FailureKind::CutStream, "the line broke").with_text("word".repeat(2000));
+    let failed = || Say::error(FailureKind::Network, "no route");
+    let done = || costing(Say::text("Done."), 1);
+    let desk = |says: Vec<Say>| {
+        let model = Witness::new(Scripted::new().agent("ann", says));
+        (priced(model.clone()).build().unwrap(), model)
+    };
+    for (says, cost) in [
+        (vec![cut(), done()], 2.0),
+        (vec![cut(), failed(), cut(), done()], 3.0),
+        (vec![failed(), failed(), done()], 1.0),
+    ] {
+        let answer = run(&desk(says.clone()).0, "ann", "Go.").await;
+        check(&answer, &json!({"status": "completed", "result": "Done.", "turns_used": 1}));
+        assert_eq!(cents(&answer), cost, "{says:?}");
+    }
+    // Every attempt is bounded by what the ones before have left: a model that is cut for ever cannot spend for ever.
+    let (desk, model) = desk((0..6).map(|_| cut()).collect());
+    let request = json!({"action": "run", "agent": "ann", "task": "Go.", "max_cost_usd": 0.03});
+    let answer = ask(&desk, request).await;
+    let error = "Budget exceeded: cost would pass US$0.03";
+    check(&answer, &json!({"status": "failed", "reason": "budget", "error": error}));
+    let bounds: Vec<Option<u64>> = model.asked().into_iter().map(|asked| asked.most).collect();
+    assert_eq!((bounds, cents(&answer)), (vec![Some(3000), Some(2000), Some(1000)], 3.0));
+}
+
+/// Schemas and descriptions of tools are sent with every request, and are most of a short one.
+#[tokio::test(start_paused = true)]
+async fn what_is_said_about_tools_counts_before_the_first_request() {
+    let desk = builder(spender(vec![Say::text("Done.")]))
+        .agent(agent("reader", &["read", "grep", "find"]))
+        .agent(agent("spender", &[]))
+        .build()
+        .unwrap();
+    let asking = |agent: &str| json!({"action": "run", "agent": agent, "task": "Go.", "max_input_tokens": 200});
+    check(&ask(&desk, asking("spender")).await, &json!({"status": "completed"}));
+    check(&ask(&desk, asking("reader")).await, &json!({"error": "BUDGET_EXCEEDED", "hint": "raise max_input_tokens"}));
+}
+
+pub(crate) fn stores() -> Vec<Arc<dyn Store>> {
     let directory = tempfile::tempdir().unwrap().keep();
     let sqlite = SqliteStore::open(&directory.join("tasks.db")).unwrap();
     vec![Arc::new(MemoryStore::new()), Arc::new(sqlite)]
