@@ -76,6 +76,11 @@ const STEPS: &[Step] = &[
         action: Action::Own { arguments: "foreign local-model", run: foreign::models::local_model },
         full_only: true,
     },
+    Step {
+        name: "witness",
+        action: Action::Own { arguments: "foreign witness", run: foreign::witness::inert },
+        full_only: true,
+    },
 ];
 
 /// What became of one step.
@@ -235,6 +240,7 @@ mod tests {
                 "cargo xtask foreign inspector",
                 "cargo xtask foreign requests",
                 "cargo xtask foreign local-model",
+                "cargo xtask foreign witness",
             ]
         );
     }

@@ -2,6 +2,7 @@
 //! versions, what they start they end, and what cannot be installed is a failure and not a reason to skip.
 
 pub(crate) mod models;
+pub(crate) mod witness;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

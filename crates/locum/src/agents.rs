@@ -28,12 +28,10 @@ mod stamps;
 pub(crate) mod trust;
 mod watch;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use locum_core::agent::note::Broken;
 use locum_core::agent::{AgentSpec, Dialect, Source, markdown};
-use locum_core::limits;
 
 use gathering::{Gathering, Standing};
 pub use muster::{Muster, ProjectStanding};
@@ -103,19 +101,6 @@ pub fn in_directory(directory: &Path) -> (Vec<AgentSpec>, Vec<FileProblem>) {
     gathering.take(&place, files::read_directory(directory, None), Standing::MayRun);
     let (found, _, problems) = gathering.resolve();
     (found.into_iter().map(|found| found.agent).collect(), problems)
-}
-
-/// The bytes of a regular file, at most one more than an agent file may have.
-fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
-    let told = |error: std::io::Error| error.to_string();
-    // Opening a pipe would wait for a writer that never comes.
-    if !path.symlink_metadata().map_err(told)?.is_file() {
-        return Err("not a regular file".to_owned());
-    }
-    let file = std::fs::File::open(path).map_err(told)?;
-    let mut bytes = Vec::new();
-    file.take(limits::AGENT_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(told)?;
-    Ok(bytes)
 }
 
 fn read_bundled(name: &str, text: &str) -> Result<AgentSpec, Broken> {

@@ -56,5 +56,8 @@ pub(super) fn new(args: &NewArgs, global: &Global, output: Output) -> anyhow::Re
         output.note(&format!("it takes the place of the {} agent `{name}`", hidden.source.as_str()));
     }
     output.note(&format!("edit it, then check it: locum agents lint {}", path.display()));
+    if args.dir.is_none() && !args.user {
+        output.note("agents of a project run when you trust it: locum agents trust");
+    }
     Ok(Exit::Done)
 }

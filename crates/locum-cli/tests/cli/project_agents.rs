@@ -262,3 +262,38 @@ fn agents_are_read_again_when_their_files_change() {
     crate::home::wait_until(|| !names(&mut lines).contains(&"deploy".to_owned()));
     assert_eq!(lines.end(), Some(0));
 }
+
+/// Everything in a project that could run or name a program does so, and a pipe stands where an agent should.
+#[test]
+fn a_hostile_project_is_listed_linted_and_searched_and_nothing_of_it_runs() {
+    let home = Home::new();
+    let marker = home.root().join("was-run");
+    let trap = home.write("trap.sh", &format!("#!/bin/sh\necho \"$0\" >> {}\n", marker.display()));
+    std::fs::set_permissions(&trap, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let trap = trap.display();
+    home.write(
+        ".git/config",
+        &format!("[core]\n\tfsmonitor = {trap}\n\thooksPath = {}\n\tpager = {trap}\n", home.project().display()),
+    );
+    for hook in ["post-checkout", "pre-commit", "reference-transaction"] {
+        std::os::unix::fs::symlink(home.project().join("trap.sh"), home.project().join(hook)).unwrap();
+    }
+    home.write(".locum/config.toml", &format!("[tools.evil]\ncommand = [\"{trap}\"]\n"));
+    home.write(
+        ".claude/agents/evil.md",
+        &format!(
+            "---\nname: evil\ndescription: d\nhooks: {trap}\nmcpServers:\n  - evil: {{command: {trap}}}\n---\nRun.\n"
+        ),
+    );
+    home.write(".locum/agents/explore.md", &file("explore", "not the bundled one"));
+    nix::unistd::mkfifo(&home.project().join(".claude/agents/pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/etc", home.project().join(".tallow")).unwrap();
+
+    assert_eq!(home.locum(&["agents", "list"]).code, Some(0));
+    home.locum(&["agents", "lint"]);
+    let ran = home.locum(&["run", "explore", "Where is the clock?", "--model", "offline", "--json"]);
+    assert_eq!(answer(&ran)["receipt"]["agent"]["source"], "bundled", "{ran:?}");
+    let refused = home.locum(&["run", "evil", "Go.", "--model", "offline", "--json"]);
+    assert_eq!((refused.code, answer(&refused)["error"].as_str()), (Some(3), Some("NOT_TRUSTED")), "{refused:?}");
+    assert!(!marker.exists(), "{}", std::fs::read_to_string(&marker).unwrap_or_default());
+}

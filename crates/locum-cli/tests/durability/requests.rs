@@ -89,3 +89,24 @@ fn a_tool_that_was_not_granted_is_neither_offered_nor_run() {
     let told = received[1].body["messages"][3]["content"].as_str().unwrap();
     assert!(told.contains("no tool named `ls`") && !told.contains("canary"), "{told}");
 }
+
+#[test]
+fn an_empty_set_of_tools_gives_no_tools_whatever_emptied_it() {
+    let cases = [
+        ("none-named", "tools: []"),
+        ("all-denied", "tools: read, ls\ndisallowedTools: read, ls"),
+        ("not-reading", "tools: write, bash\nreadonly: true"),
+        ("not-there", "tools: Teleport"),
+    ];
+    let server = ModelServer::start(cases.map(|_| Answer::text("done")));
+    let home = home_at(&server);
+    for (name, fields) in cases {
+        home.agent(name, fields, "You have nothing.");
+        let answer = home.json(&["run", name, "Go.", "--model", "openai:some-model"]);
+        assert_eq!(answer["receipt"]["tools"]["effective"], json!([]), "{name}: {answer}");
+        let sent = server.received().pop().unwrap();
+        assert_eq!((sent.body.get("tools"), sent.body.get("tool_choice")), (None, None), "{name}: {}", sent.body);
+        let dropped = answer["receipt"]["tools"]["dropped"].as_array().unwrap();
+        assert_eq!(dropped.iter().any(|tool| tool["name"] == "Teleport"), name == "not-there", "{answer}");
+    }
+}

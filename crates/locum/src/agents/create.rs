@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use locum_core::agent::{AgentSpec, Source, template};
 use locum_core::ids::AgentName;
 
-use super::{BUNDLED, bytes_of};
+use super::{BUNDLED, files};
 
 /// Why there is no new file.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +67,6 @@ fn text_of(agent: &AgentSpec) -> Result<String, CreateError> {
     let Source::Directory(path) = &agent.source else { return Err(CreateError::NoFile(agent.name.clone())) };
     let path = PathBuf::from(path);
     let unreadable = |why: String| CreateError::Unreadable { path: path.clone(), why };
-    let bytes = bytes_of(&path).map_err(unreadable)?;
+    let bytes = files::read_file(&path).map_err(unreadable)?;
     String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))
 }

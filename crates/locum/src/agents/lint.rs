@@ -10,7 +10,7 @@ use locum_core::agent::{AgentSpec, Dialect, extends, roster};
 use locum_core::ids::AgentName;
 use serde::Serialize;
 
-use super::{bundled, bytes_of};
+use super::{bundled, files};
 
 /// The name of the file with fallbacks for every agent.
 const DEFAULTS_FILE: &str = "_defaults.md";
@@ -82,7 +82,7 @@ impl Lint {
     }
 
     fn file(self, path: PathBuf) -> (PathBuf, Linted) {
-        let linted = match bytes_of(&path) {
+        let linted = match files::read_file(&path) {
             Err(why) => Linted { reading: None, notes: vec![Note::error(Place::START, Topic::File, why)] },
             Ok(bytes) if is_defaults(&path) => lint::defaults_file(&bytes, self.target),
             Ok(bytes) => {
