@@ -101,6 +101,11 @@ impl Access {
 
     /// The variable that must be set before this model can answer, if it is missing.
     pub fn missing_key(&self, name: &ModelName) -> Option<String> {
+        let said = self.of(&name.provider);
+        // Whoever names the variable of a key says that there must be one.
+        if let (Some(variable), None) = (&said.key_variable, &said.key) {
+            return Some(variable.clone());
+        }
         let row = providers::find(&name.provider)?;
         let is_reachable = self.reaches(&name.provider) || row.is_local;
         (!is_reachable).then(|| self.key_name(&name.provider))
@@ -192,7 +197,10 @@ mod tests {
         assert_eq!(missing(&access, "offline"), None);
         access.providers.entry("xai".to_owned()).or_default().key_variable = Some("MY_KEY".to_owned());
         assert_eq!(missing(&access, "xai").as_deref(), Some("MY_KEY"));
-        assert_eq!(missing(&access.base_url("xai", "http://gateway/v1"), "xai"), None);
+        // A server of one's own may want no key, unless its variable is named.
+        let access = access.base_url("xai", "http://gateway/v1").base_url("openai", "http://gateway/v1");
+        assert_eq!(missing(&access, "xai").as_deref(), Some("MY_KEY"));
+        assert_eq!(missing(&access, "openai"), None);
     }
 
     #[test]

@@ -163,7 +163,9 @@ impl Engine {
         let (mut first, mut last) = both.await.map_err(|error| store_refusal(&error))?;
         match (first.pop().map(|record| record.event), last.pop().map(|record| record.event)) {
             (Some(TaskEvent::Accepted { plan, .. }), Some(TaskEvent::Ended { outcome })) => {
-                if plan.fallback.is_empty() && plan.grants.isolation != Isolation::Worktree {
+                // What lies between the first and the last entry changes the answer only for these.
+                let is_plain = plan.fallback.is_empty() && row.summary.standing.usage.denials == 0;
+                if is_plain && plan.grants.isolation != Isolation::Worktree {
                     return Ok(Finished { plan: Arc::from(plan), outcome, worktree: None });
                 }
                 let task = crate::worker::load(self, uid).await.map_err(|error| store_refusal(&error))?;
