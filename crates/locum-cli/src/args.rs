@@ -45,6 +45,9 @@ pub(crate) struct Global {
     /// What commands of agents are shut into: full, landlock or none
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) sandbox: Option<String>,
+    /// Refuse a task that would not get all that was asked for; lint: warnings are errors
+    #[arg(long, global = true)]
+    pub(crate) strict: bool,
     /// Write tasks, inputs and results to the operation log
     #[arg(long, global = true)]
     pub(crate) log_payloads: bool,
@@ -272,9 +275,6 @@ pub(crate) struct LintArgs {
     /// Say too what this program would honour, spell differently or lose
     #[arg(long = "for", value_name = "PROGRAM", value_enum)]
     pub(crate) program: Option<Program>,
-    /// Count warnings, such as unknown keys, as errors
-    #[arg(long)]
-    pub(crate) strict: bool,
 }
 
 /// A program that reads agent files.

@@ -48,6 +48,9 @@ pub(crate) fn setup(global: &Global, orchestrator: Orchestrator, executor: Execu
     if let Some(level) = &global.sandbox {
         setup.flags.push(("--sandbox", "sandbox.level", level.clone()));
     }
+    if global.strict {
+        setup.flags.push(("--strict", "subagents.strict", "true".to_owned()));
+    }
     if global.log_payloads {
         setup.flags.push(("--log-payloads", "log.payloads", "true".to_owned()));
     }

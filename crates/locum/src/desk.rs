@@ -120,7 +120,11 @@ impl Desk {
                 Ok((response, changes)) => (Ok(response), changes),
                 Err(refusal) => (Err(refusal), Vec::new()),
             },
-            ToolRequest::Subagent(action) => (self.subagent(action, &request.face).await, Vec::new()),
+            ToolRequest::Subagent(action) => {
+                let strict = request.face.strict || self.engine.rules.strict;
+                let face = FaceDefaults { strict, ..request.face };
+                (self.subagent(action, &face).await, Vec::new())
+            }
         };
         self.log(action, payload, &answer, &changes);
         answer

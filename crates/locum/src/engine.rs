@@ -47,6 +47,8 @@ pub(crate) struct Rules {
     pub(crate) limits: Limits,
     pub(crate) root: String,
     pub(crate) enabled: bool,
+    /// Whether every request is judged as if it said `strict`.
+    pub(crate) strict: bool,
     /// What the settings say about the use of tools.
     pub(crate) permissions: Permissions,
     /// Whether keys of the shared context may have a `name:` before them.

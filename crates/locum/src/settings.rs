@@ -244,6 +244,11 @@ impl Settings {
         self.switch("subagents.enabled")
     }
 
+    /// Whether a task is refused that would not get all that was asked for.
+    pub fn strict(&self) -> bool {
+        self.switch("subagents.strict")
+    }
+
     /// Whether keys of the shared context may have a `name:` before them.
     pub fn namespaces(&self) -> bool {
         self.switch("shared_context.namespaces")

@@ -246,6 +246,7 @@ impl Setup {
             .limits(settings.limits())
             .patience(settings.patience())
             .enabled(settings.subagents_enabled())
+            .strict(settings.strict())
             .namespaces(settings.namespaces())
             .log(log)
             .redact(redactor)

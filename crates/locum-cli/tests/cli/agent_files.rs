@@ -1,6 +1,6 @@
 //! Agent files at the command line: what is said about broken ones, what other programs would lose, and new ones.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::home::Home;
 
@@ -128,4 +128,35 @@ fn a_new_agent_may_be_a_copy() {
     insta::assert_snapshot!(said(&home, &["agents", "lint"]));
     let shown = home.locum(&["agents", "show", "looker", agents[0], agents[1]]);
     assert!(shown.stdout.contains("looker: Cheap"), "{}", shown.stdout);
+}
+
+#[test]
+fn strict_refuses_what_would_be_left_out_and_nothing_is_written() {
+    let home = Home::new();
+    let script = home.script(&json!({"*": [{"text": "Done."}]}));
+    let home = home.with("LOCUM_MODEL", &script);
+    let cases = [
+        ("toolless", "tools: ls, Teleport", "the tool `Teleport`"),
+        ("endless", "tools: ls\nmaxTurns: 99", "99"),
+        ("modelless", "tools: ls\nmodel: nobodys-model", "`nobodys-model` is not known"),
+        ("serverless", "tools: ls\nmcpServers: github", "the MCP servers of the agent are not reached: github"),
+    ];
+    for (name, fields, loss) in cases {
+        home.write(&format!("agents/{name}.md"), &format!("---\ndescription: d\n{fields}\n---\nYou help.\n"));
+        for verb in [&["run", name, "Go."][..], &["spawn", name, "Go."], &["chain", &format!("{name}=Go.")]] {
+            let strict = [verb, &["--strict", "--json", "--agents", "agents"]].concat();
+            let ran = home.locum(&strict);
+            let refused: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+            assert_eq!((ran.code, &refused["error"]), (Some(1), &json!("INVALID_REQUEST")), "{refused}");
+            assert!(refused["message"].as_str().unwrap().contains(loss), "{refused}");
+        }
+        let ran = home.locum(&["run", name, "Go.", "--json", "--agents", "agents"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let ids: Vec<String> = (1..=cases.len()).map(|number| format!("t_{number:02}")).collect();
+    let last = home.locum(&["result", ids.last().unwrap(), "--json"]);
+    assert_eq!(last.code, Some(0), "a refusal took an id: {last:?}");
+    home.write("agents/whole.md", "---\ndescription: d\ntools: ls\n---\nYou help.\n");
+    let ran = home.locum(&["run", "whole", "Go.", "--strict", "--agents", "agents"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }

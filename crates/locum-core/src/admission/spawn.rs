@@ -126,6 +126,9 @@ impl Admission<'_> {
         };
         let mut plan = self.plan(order, &found, start, depth_left)?;
         plan.warnings.extend(substitution);
+        if self.face.strict {
+            check_losses(&plan)?;
+        }
         let idempotency = entry.idempotency_key.clone().map(|key| (key, fingerprint));
         Ok(Admitted::New(Box::new(Acceptance { plan, parked, idempotency })))
     }
@@ -254,7 +257,7 @@ impl Admission<'_> {
                 sandbox: premises.commands.sandbox.filter(|_| runs_commands).map(str::to_owned),
                 mcp_servers: Vec::new(),
             },
-            warnings: clamped.into_iter().chain(warning).chain(unknown).chain(unkept).collect(),
+            warnings: clamped.into_iter().chain(warning).chain(unknown).chain(unkept).chain(unreached(agent)).collect(),
         })
     }
 }
@@ -270,6 +273,23 @@ fn idempotent_task(acceptance: &Acceptance) -> Option<(String, IdempotentTask)> 
     };
     let known = KnownTask { uid: plan.uid.clone(), agent: plan.agent.name.clone(), status, collected: false };
     Some((key, IdempotentTask { fingerprint, task_id: plan.task_id, known }))
+}
+
+/// What the agent's file asks for and nobody gives it, beside the tools, which the receipt lists one by one.
+fn unreached(agent: &AgentSpec) -> Option<String> {
+    let servers = agent.mcp_servers.as_deref().filter(|servers| !servers.is_empty())?;
+    Some(format!("the MCP servers of the agent are not reached: {}", servers.join(", ")))
+}
+
+/// Refuses a plan that gives less than was asked for, or something else.
+fn check_losses(plan: &Plan) -> Result<(), Refusal> {
+    let dropped = plan.receipt.tools.dropped.iter().map(|tool| format!("the tool `{}`: {}", tool.name, tool.why));
+    let losses: Vec<String> = dropped.chain(plan.warnings.iter().cloned()).collect();
+    if losses.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the task would not get all that was asked for: {}", losses.join("; "));
+    Err(Refusal::invalid(message).hint("change the agent or the call, or leave --strict out"))
 }
 
 fn agent_receipt(requested: &str, found: &Found) -> AgentReceipt {

@@ -64,6 +64,9 @@ pub struct FaceDefaults {
     /// What happens when nobody has the name that was asked for, where no `_defaults.md` says it.
     #[serde(default, skip_serializing_if = "is_error")]
     pub missing_agent: MissingAgent,
+    /// Refuse a task that would not get all that was asked for, instead of saying so in its receipt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 impl FaceDefaults {
@@ -77,6 +80,7 @@ impl FaceDefaults {
             caller: CallerKind::Model,
             concurrency: None,
             missing_agent: MissingAgent::Error,
+            strict: false,
         }
     }
 

@@ -55,7 +55,7 @@ use crate::worker::Worker;
 /// | where tasks are kept | [`store`](Self::store) | in memory |
 /// | where they belong | [`root`](Self::root), [`session`](Self::session) | the working directory, `main` |
 /// | where worktrees are kept | [`worktrees`](Self::worktrees) | nowhere |
-/// | how much is allowed | [`limits`](Self::limits), [`patience`](Self::patience), [`enabled`](Self::enabled) | see [`Limits`], [`Patience`] |
+/// | how much is allowed | [`limits`](Self::limits), [`patience`](Self::patience), [`enabled`](Self::enabled), [`strict`](Self::strict) | see [`Limits`], [`Patience`] |
 /// | what is kept secret | [`redact`](Self::redact) | nothing is known to be |
 /// | what is logged | [`log`](Self::log) | nothing |
 /// | what models answer | [`recorder`](Self::recorder) | is not recorded |
@@ -91,6 +91,7 @@ pub struct DeskBuilder {
     worktrees: Option<PathBuf>,
     limits: Limits,
     enabled: bool,
+    strict: bool,
     namespaces: bool,
     executor: Executor,
     life: Life,
@@ -123,6 +124,7 @@ impl Default for DeskBuilder {
             worktrees: None,
             limits: Limits::default(),
             enabled: true,
+            strict: false,
             namespaces: false,
             executor: Executor::InProcess,
             life: Life::Door,
@@ -351,6 +353,7 @@ impl DeskBuilder {
                 limits: self.limits,
                 root,
                 enabled: self.enabled,
+                strict: self.strict,
                 namespaces: self.namespaces,
                 permissions: self.permissions,
             },

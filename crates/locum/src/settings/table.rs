@@ -45,7 +45,7 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub(crate) const KEYS: [Key; 23] = [
+pub(crate) const KEYS: [Key; 24] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     Key { name: "models.fallback", variable: "LOCUM_MODELS_FALLBACK", kind: Kind::List },
     Key { name: "routing.enabled", variable: "LOCUM_ROUTING_ENABLED", kind: Kind::Switch },
@@ -63,6 +63,7 @@ pub(crate) const KEYS: [Key; 23] = [
     Key { name: "limits.max_cost_usd", variable: "LOCUM_MAX_COST_USD", kind: Kind::Money },
     Key { name: "limits.session_cost_usd", variable: "LOCUM_SESSION_COST_USD", kind: Kind::Money },
     Key { name: "subagents.enabled", variable: "LOCUM_SUBAGENTS_ENABLED", kind: Kind::Switch },
+    Key { name: "subagents.strict", variable: "LOCUM_STRICT", kind: Kind::Switch },
     number("watchdog.startup_timeout_ms", "LOCUM_SUBAGENT_STARTUP_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.inactivity_timeout_ms", "LOCUM_SUBAGENT_INACTIVITY_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.tool_timeout_ms", "LOCUM_SUBAGENT_TOOL_EXECUTION_TIMEOUT_MS", 1, DAY_MS),

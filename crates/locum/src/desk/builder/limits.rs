@@ -27,4 +27,12 @@ impl DeskBuilder {
         self.enabled = enabled;
         self
     }
+
+    /// Whether a task is refused that would not get all that was asked for, instead of starting with a receipt that says
+    /// what was left out.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
 }
