@@ -4,7 +4,7 @@
 //! reaches it once, through its standard input: never through arguments or the environment, where others can read it.
 //!
 //! The same program is also the *launcher* of the commands that agents run: started with another argument, it shuts
-//! itself in and becomes the command; see [`sandbox`](crate::sandbox).
+//! itself in and becomes the command; see [`sandbox`](mod@crate::sandbox).
 //!
 //! A program of your own that wants either begins its `main` like this:
 //!
