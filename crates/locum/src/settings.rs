@@ -5,14 +5,15 @@
 
 pub mod environment;
 
+mod file;
 mod places;
 mod providers;
 pub(crate) mod table;
+mod value;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use locum_core::agent::roster::nearest;
 use locum_core::limits::Limits;
 use locum_core::liveness::Patience;
 use locum_core::permission::Rule;
@@ -23,8 +24,10 @@ use toml::{Table, Value};
 
 use crate::sandbox::Level;
 use environment::Environment;
+pub use file::SettingsFile;
+pub(crate) use file::check_project;
 pub use places::{Places, project_root};
-use table::{KEYS, Key, Kind, OF_PROJECTS};
+use table::{KEYS, Key};
 
 const DEFAULTS: &str = include_str!("settings/defaults.toml");
 
@@ -95,7 +98,7 @@ impl Settings {
             message: error.message().to_owned(),
         })?;
         let values = KEYS.iter().filter_map(|key| {
-            let value = look_up(&defaults, key.name)?.clone();
+            let value = file::look_up(&defaults, key.name)?.clone();
             Some(Setting { name: key.name.to_owned(), value, origin: Origin::Default })
         });
         let mut settings = Self { values: values.collect() };
@@ -116,55 +119,9 @@ impl Settings {
         Ok(settings)
     }
 
-    fn take_file(&mut self, file: &SettingsFile<'_>) -> Result<(), SettingsError> {
-        let (path, text) = (file.origin_path(), file.text);
-        let is_of_project = matches!(file.origin, Origin::Project(_));
-        let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            SettingsError { place: format!("{}:{line}", path.display()), message: error.message().to_owned() }
-        })?;
-        // Where models are and how they are reached is the user's to say.
-        let providers = if is_of_project { None } else { table.remove(providers::PROVIDERS) };
-        if let Some(value) = providers {
-            self.take_providers(&value, path, text)?;
-        }
-        for name in leaves(&table, "") {
-            let line = line_of(text, &name);
-            let place = format!("{}:{line}", path.display());
-            let key = KEYS.iter().find(|key| key.name == name);
-            if is_of_project && !OF_PROJECTS.contains(&name.as_str()) {
-                let message = match key {
-                    Some(_) => format!("`{name}` can be set by the user only, not by a project"),
-                    None => {
-                        format!("`{name}` is no setting that a project may have; it may set {}", OF_PROJECTS.join(", "))
-                    }
-                };
-                return Err(SettingsError { place, message });
-            }
-            let key = key.ok_or_else(|| SettingsError { place: place.clone(), message: unknown(&name) })?;
-            if let Some(value) = look_up(&table, &name) {
-                check(key, value).map_err(|message| SettingsError { place: place.clone(), message })?;
-                if is_of_project && name == "subagents.enabled" && value.as_bool() == Some(true) {
-                    let message = format!("a project may only turn `{name}` off");
-                    return Err(SettingsError { place, message });
-                }
-                self.put(key.name, value.clone(), file.origin.clone());
-            }
-        }
-        Ok(())
-    }
-
     fn set(&mut self, key: &Key, text: &str, origin: Origin) -> Result<(), SettingsError> {
-        let value = match key.kind {
-            Kind::Text | Kind::Choice(_) => Ok(Value::String(text.to_owned())),
-            Kind::List | Kind::Rules => Ok(Value::Array(read_list(text))),
-            Kind::Switch => read_switch(text).map(Value::Boolean).ok_or("must be true or false"),
-            Kind::Money => read_money(text).ok_or("must be an amount of US dollars or \"unlimited\""),
-            Kind::Number { .. } => text.trim().parse().map(Value::Integer).map_err(|_| "must be a whole number"),
-        };
         let refused = |message: String| SettingsError { place: origin.to_string(), message };
-        let value = value.map_err(|why| refused(format!("`{}` {why}, not `{text}`", key.name)))?;
-        check(key, &value).map_err(refused)?;
+        let value = value::read(key, text).map_err(refused)?;
         self.put(key.name, value, origin);
         Ok(())
     }
@@ -312,117 +269,9 @@ impl Settings {
     }
 }
 
-/// The text of a file with settings, and whose it is.
-#[derive(Debug, Clone)]
-pub struct SettingsFile<'a> {
-    /// [`Origin::File`] for the user's, [`Origin::Project`] for a trusted project's.
-    pub origin: Origin,
-    /// What it says.
-    pub text: &'a str,
-}
-
-impl SettingsFile<'_> {
-    fn origin_path(&self) -> &Path {
-        match &self.origin {
-            Origin::File(path) | Origin::Project(path) => path,
-            Origin::Default | Origin::Variable(_) | Origin::Flag(_) => Path::new("settings"),
-        }
-    }
-}
-
-/// Whether a project's settings may be used, apart from whether it is trusted.
-pub(crate) fn check_project(path: &Path, text: &str) -> Result<(), SettingsError> {
-    let file = SettingsFile { origin: Origin::Project(path.to_owned()), text };
-    Settings { values: Vec::new() }.take_file(&file)
-}
-
-fn unknown(name: &str) -> String {
-    let near = nearest(name, KEYS.iter(), |key| key.name);
-    let hint = near.first().map_or_else(
-        || "`locum config show` lists the settings".to_owned(),
-        |near| format!("did you mean `{}`?", near.name),
-    );
-    format!("unknown setting `{name}`; {hint}")
-}
-
-fn look_up<'a>(table: &'a Table, name: &str) -> Option<&'a Value> {
-    match name.split_once('.') {
-        None => table.get(name),
-        Some((head, rest)) => look_up(table.get(head)?.as_table()?, rest),
-    }
-}
-
-/// The names of all values in a table, with dots.
-fn leaves(table: &Table, path: &str) -> Vec<String> {
-    let name = |key: &String| if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-    table
-        .iter()
-        .flat_map(|(key, value)| match value {
-            Value::Table(inner) => leaves(inner, &name(key)),
-            _ => vec![name(key)],
-        })
-        .collect()
-}
-
-fn line_of(text: &str, name: &str) -> usize {
-    let last = name.rsplit('.').next().unwrap_or(name);
-    let named = |line: &str| line.trim_start().trim_start_matches('"').starts_with(last);
-    text.lines().position(named).map_or(1, |line| line + 1)
-}
-
-fn read_list(text: &str) -> Vec<Value> {
-    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-    items.map(|item| Value::String(item.to_owned())).collect()
-}
-
-fn read_switch(text: &str) -> Option<bool> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" | "1" => Some(true),
-        "false" | "no" | "off" | "0" => Some(false),
-        _ => None,
-    }
-}
-
-/// An amount of money as a variable or a flag gives it.
-fn read_money(text: &str) -> Option<Value> {
-    let text = text.trim();
-    if text == UNLIMITED {
-        return Some(Value::String(text.to_owned()));
-    }
-    text.parse().ok().map(Value::Float)
-}
-
-/// How a limit on money is taken away: it must be spelled.
-const UNLIMITED: &str = "unlimited";
-
-fn check(key: &Key, value: &Value) -> Result<(), String> {
-    let name = key.name;
-    match (key.kind, value) {
-        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => Ok(()),
-        (Kind::Choice(words), Value::String(word)) if words.contains(&word.as_str()) => Ok(()),
-        (Kind::Choice(words), _) => Err(format!("`{name}` must be one of {}", words.join(", "))),
-        (Kind::List, Value::Array(items)) if items.iter().all(Value::is_str) => Ok(()),
-        (Kind::Rules, Value::Array(items)) if items.iter().all(Value::is_str) => {
-            let wrong = items.iter().filter_map(Value::as_str).find_map(|text| Rule::parse(text).err());
-            wrong.map_or(Ok(()), |wrong| Err(format!("`{name}`: {wrong}")))
-        }
-        (Kind::List | Kind::Rules, _) => Err(format!("`{name}` must be a list of texts in quotes")),
-        (Kind::Money, Value::String(word)) if word == UNLIMITED => Ok(()),
-        (Kind::Money, Value::Float(amount)) if amount.is_finite() && *amount >= 0.0 => Ok(()),
-        (Kind::Money, Value::Integer(amount)) if *amount >= 0 => Ok(()),
-        (Kind::Money, _) => Err(format!("`{name}` must be an amount of US dollars or \"unlimited\"")),
-        (Kind::Number { least, most }, Value::Integer(number)) if (least..=most).contains(number) => Ok(()),
-        (Kind::Number { least, most }, Value::Integer(number)) => {
-            Err(format!("`{name}` is {number}; it must be from {least} to {most}"))
-        }
-        (Kind::Text, _) => Err(format!("`{name}` must be a text in quotes")),
-        (Kind::Switch, _) => Err(format!("`{name}` must be true or false")),
-        (Kind::Number { .. }, _) => Err(format!("`{name}` must be a whole number")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::table::OF_PROJECTS;
     use super::*;
 
     fn resolve(file: &str, variables: &[(&str, &str)]) -> Result<Settings, String> {
