@@ -22,6 +22,7 @@ mod mcp_calls;
 mod mcp_end;
 mod mcp_lines;
 mod models;
+mod pages;
 mod parity;
 mod project_agents;
 mod readme;
