@@ -86,6 +86,25 @@ pub const COMMAND_PROCESSES_MAX: u64 = 2048;
 /// Jobs that a task may have in the background at once: servers and watchers, not a scheduler.
 pub const JOBS_PER_TASK_MAX: usize = 8;
 
+/// Bytes of an address in the web: longer ones are refused by most servers too.
+pub const WEB_ADDRESS_BYTES_MAX: usize = 4096;
+/// Redirects that are followed for one page: more of them lead in circles.
+pub const WEB_REDIRECTS_MAX: usize = 5;
+/// Addresses of one name that are dialled, one after the other.
+pub const WEB_ADDRESSES_TRIED_MAX: usize = 4;
+/// Seconds that one of them may take to accept a connection.
+pub const WEB_CONNECT_SECONDS_MAX: u64 = 10;
+/// Seconds for one answer from the web, redirects not counted: who waits longer has forgotten what for.
+pub const WEB_SECONDS_MAX: u64 = 30;
+/// Bytes of one answer from the web that are read: the longest specifications fit.
+pub const WEB_BODY_BYTES_MAX: usize = 5 * 1024 * 1024;
+/// Tags of a page that are looked at: each costs memory, and a page of that many is a table of data.
+pub const WEB_TAGS_MAX: usize = 100_000;
+/// Tags within each other: deeper ones are ignored, their text is not.
+pub const WEB_NESTING_MAX: usize = 32;
+/// Characters of a page that are shown at once; `offset` shows the next.
+pub const WEB_PAGE_CHARS: usize = 30_000;
+
 /// Characters of a permission rule: a pattern is a few words.
 pub const RULE_CHARS_MAX: usize = 1_000;
 /// Denials that a result tells of: more of them say nothing new.

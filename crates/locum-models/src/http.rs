@@ -1,13 +1,15 @@
 //! The one HTTP client of all model APIs: pooled connections, HTTP/2 where it is offered, three time limits and typed
 //! failures. It does not know what it carries, reads no environment, and nothing is loaded before it is needed.
 
+mod proxy;
 mod retry_after;
 mod segments;
+mod tls;
 
 use std::error::Error;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,13 +24,13 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use locum_core::limits;
 use locum_core::task::event::FailureKind;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
+pub use self::proxy::{Proxy, ProxyServer};
 pub(crate) use self::retry_after::retry_after;
 pub(crate) use self::segments::Segments;
+pub use self::tls::Tls;
 use crate::model::ModelError;
 
 /// Bytes of one answer on the wire. An event stream wraps a few characters in some hundred bytes, so this is far more
@@ -37,9 +39,6 @@ const ANSWER_BYTES_MAX: u64 = 64 * limits::REPLY_BYTES_MAX as u64;
 
 /// Bytes of a body that explains a failure; what comes after is not read.
 const FAILURE_BYTES_MAX: usize = 64 * 1024;
-
-/// Bytes of a file with certificates: a whole distribution's fits many times.
-const CA_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// How long an unused connection is kept: less than most servers keep it.
 const POOL_IDLE: Duration = Duration::from_secs(50);
@@ -99,30 +98,18 @@ impl Default for Timeouts {
     }
 }
 
-/// Through which proxy https addresses are reached, as the variables of these names say it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Proxy {
-    /// `HTTPS_PROXY`: an `http://` address, with a name and password where the proxy wants them.
-    pub https_proxy: Option<String>,
-    /// `NO_PROXY`: hosts, domains and networks that are reached directly.
-    pub no_proxy: Option<String>,
-}
-
 /// Sends requests. One for the whole process: its connections are shared.
 pub struct HttpClient {
     timeouts: Timeouts,
     proxy: Matcher,
     plain: Client<HttpConnector, Segments>,
-    /// Trusted beside the machine's own.
-    certificates: Vec<CertificateDer<'static>>,
-    /// Made for the first https address: loading the certificates takes longer than everything else at start.
+    tls: Tls,
+    /// Made for the first https address.
     secure: OnceLock<Secure>,
 }
 
 /// What https needs.
 struct Secure {
-    tls: rustls::ClientConfig,
-    has_certificates: bool,
     direct: Client<HttpsConnector<HttpConnector>, Segments>,
     tunnelled: OnceLock<Client<HttpsConnector<Tunnel<HttpConnector>>, Segments>>,
 }
@@ -136,10 +123,8 @@ impl std::fmt::Debug for HttpClient {
 impl HttpClient {
     /// A client without connections.
     pub fn new(timeouts: Timeouts, proxy: &Proxy) -> Self {
-        let value = |value: &Option<String>| value.clone().unwrap_or_default();
-        let proxy = Matcher::builder().https(value(&proxy.https_proxy)).no(value(&proxy.no_proxy)).build();
         let plain = pool().build(connector(&timeouts));
-        Self { timeouts, proxy, plain, certificates: Vec::new(), secure: OnceLock::new() }
+        Self { timeouts, proxy: proxy.matcher(), plain, tls: Tls::default(), secure: OnceLock::new() }
     }
 
     /// Trusts the certificates of a PEM file beside the machine's own.
@@ -148,19 +133,7 @@ impl HttpClient {
     ///
     /// The file cannot be read, or holds no certificate.
     pub fn trusting(mut self, ca_file: &Path) -> Result<Self, ModelError> {
-        let told =
-            |why: String| ModelError::new(FailureKind::BadRequest, format!("the ca_file {}: {why}", ca_file.display()));
-        let size = std::fs::metadata(ca_file).map_err(|error| told(error.to_string()))?;
-        if !size.is_file() || size.len() > CA_FILE_BYTES_MAX {
-            return Err(told("not a file of at most 4 MiB".to_owned()));
-        }
-        let text = std::fs::read(ca_file).map_err(|error| told(error.to_string()))?;
-        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-        let certificates = read.map_err(|error| told(error.to_string()))?;
-        if certificates.is_empty() {
-            return Err(told("it holds no certificate in PEM form".to_owned()));
-        }
-        self.certificates.extend(certificates);
+        self.tls = self.tls.trusting(ca_file)?;
         Ok(self)
     }
 
@@ -180,17 +153,11 @@ impl HttpClient {
         if request.uri().scheme_str() != Some("https") {
             return Ok(self.plain.request(request));
         }
-        let secure = self.secure.get_or_init(|| Secure::new(&self.timeouts, &self.certificates));
-        let Some(proxy) = self.proxy.intercept(request.uri()) else { return Ok(secure.direct.request(request)) };
-        if proxy.uri().scheme_str() != Some("http") {
-            let message = format!(
-                "the proxy {} cannot be used: only http:// proxies are supported; change HTTPS_PROXY, or add the \
-                 host to NO_PROXY",
-                host_of(proxy.uri())
-            );
-            return Err(ModelError::new(FailureKind::BadRequest, message));
-        }
-        let tunnelled = secure.tunnelled.get_or_init(|| secure.tunnel(&proxy, &self.timeouts));
+        let secure = self.secure.get_or_init(|| Secure::new(&self.timeouts, &self.tls));
+        let proxy = proxy::usable(&self.proxy, request.uri());
+        let proxy = proxy.map_err(|message| ModelError::new(FailureKind::BadRequest, message))?;
+        let Some(proxy) = proxy else { return Ok(secure.direct.request(request)) };
+        let tunnelled = secure.tunnelled.get_or_init(|| tunnel(&self.tls, &proxy, &self.timeouts));
         Ok(tunnelled.request(request))
     }
 
@@ -200,7 +167,7 @@ impl HttpClient {
         if has_kind(error, ErrorKind::ConnectionRefused) {
             message.push_str("; is the server running, and is the base URL right?");
         }
-        if self.secure.get().is_some_and(|secure| !secure.has_certificates) {
+        if self.tls.is_known_to_trust_nobody() {
             message.push_str("; this machine has no root certificates: install ca-certificates");
         }
         ModelError::new(kind, message)
@@ -208,38 +175,26 @@ impl HttpClient {
 }
 
 impl Secure {
-    fn new(timeouts: &Timeouts, certificates: &[CertificateDer<'static>]) -> Self {
-        let mut roots = rustls::RootCertStore::empty();
-        // What cannot be read is left out: a server whose root is missing fails with a message of its own.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        roots.add_parsable_certificates(certificates.iter().cloned());
-        let has_certificates = !roots.is_empty();
-        // The provider is named here, so nothing depends on a default that somebody must have installed.
-        let tls = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("the ring provider supports the default versions of TLS")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let direct = pool().build(over_tls(&tls, connector(timeouts)));
-        Self { tls, has_certificates, direct, tunnelled: OnceLock::new() }
-    }
-
-    fn tunnel(
-        &self,
-        proxy: &Intercept,
-        timeouts: &Timeouts,
-    ) -> Client<HttpsConnector<Tunnel<HttpConnector>>, Segments> {
-        let mut tunnel = Tunnel::new(proxy.uri().clone(), connector(timeouts));
-        if let Some(credentials) = proxy.basic_auth() {
-            tunnel = tunnel.with_auth(credentials.clone());
-        }
-        pool().build(over_tls(&self.tls, tunnel))
+    fn new(timeouts: &Timeouts, tls: &Tls) -> Self {
+        Self { direct: pool().build(over_tls(tls, connector(timeouts))), tunnelled: OnceLock::new() }
     }
 }
 
-fn over_tls<C>(tls: &rustls::ClientConfig, connector: C) -> HttpsConnector<C> {
+fn tunnel(
+    tls: &Tls,
+    proxy: &Intercept,
+    timeouts: &Timeouts,
+) -> Client<HttpsConnector<Tunnel<HttpConnector>>, Segments> {
+    let mut tunnel = Tunnel::new(proxy.uri().clone(), connector(timeouts));
+    if let Some(credentials) = proxy.basic_auth() {
+        tunnel = tunnel.with_auth(credentials.clone());
+    }
+    pool().build(over_tls(tls, tunnel))
+}
+
+fn over_tls<C>(tls: &Tls, connector: C) -> HttpsConnector<C> {
     HttpsConnectorBuilder::new()
-        .with_tls_config(tls.clone())
+        .with_tls_config(tls.config().as_ref().clone())
         .https_only()
         .enable_http1()
         .enable_http2()

@@ -42,6 +42,7 @@ mod pool;
 mod process;
 mod prompt;
 mod waits;
+mod web;
 mod worker;
 mod workspace;
 mod writers;

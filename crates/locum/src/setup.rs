@@ -44,6 +44,8 @@ use crate::settings::environment::{Environment, LOCUM_SESSION};
 use crate::settings::{Origin, Places, Settings, SettingsError, SettingsFile, project_root, table};
 use crate::store;
 use crate::store::sqlite::SqliteStore;
+use crate::tools::WebFetch;
+use crate::web::{Client, Dialer};
 
 /// What a door was told.
 #[derive(Clone)]
@@ -227,6 +229,7 @@ impl Setup {
         let store = SqliteStore::open(&places.database())?;
         let access = access::find(&settings, &self.environment);
         let redactor = self.redactor_for(&access);
+        let dialer = Dialer::new(access.proxy.clone(), access.ca_file.clone());
         let log = open_log(&places, &settings, &redactor)?;
         let recorder = self.record.as_deref().map(|path| self.open_recorder(path, &redactor)).transpose()?;
         let (name, why) = self.session_model(&settings, &access);
@@ -235,6 +238,7 @@ impl Setup {
             .store(Arc::new(store))
             .session_model(&name, &why)
             .standard_tools()
+            .tool(Arc::new(WebFetch::new(Arc::new(Client::new(dialer)))))
             .agent_files(Search::of(&self.environment, &places, &root, &settings.packages(), &self.agents))
             .root(root)
             .worktrees(places.worktrees())

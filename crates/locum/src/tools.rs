@@ -1,7 +1,7 @@
 //! Tools: what an agent can do besides talking. Each is one file with its description beside it.
 //!
-//! The tools that come with locum read files below the project's root and cannot leave it, or run commands in a
-//! [`sandbox`](crate::sandbox); [`Tool`] is for an application's own.
+//! The tools that come with locum read files below the project's root and cannot leave it, run commands in a
+//! [`sandbox`](crate::sandbox), or read the public web; [`Tool`] is for an application's own.
 
 mod bash;
 mod desk_tool;
@@ -13,6 +13,7 @@ mod ls;
 mod read;
 mod think;
 mod tree;
+mod web_fetch;
 mod write;
 
 mod input;
@@ -40,7 +41,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use locum_core::ids::Identity;
-use locum_core::permission::Subject;
+use locum_core::permission::{Permissions, Subject};
 use locum_core::task::KnownFiles;
 use locum_core::transcript::{Intent, ToolOutput, ToolSpec};
 use serde_json::Value;
@@ -48,6 +49,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::desk_tool::DeskTool;
 use self::reading::ReadingTool;
+pub(crate) use self::web_fetch::WebFetch;
 use self::writing::WritingTool;
 use crate::jobs::{Jobs, TaskBadge};
 use crate::pool::Pool;
@@ -167,6 +169,8 @@ pub struct ToolScope {
     pub intent: Option<Intent>,
     /// The files that the task knows.
     pub files: Arc<KnownFiles>,
+    /// What the task may use its tools for; a call that leads on to something else is judged again.
+    pub(crate) permissions: Permissions,
     /// Who writes which files.
     pub(crate) writers: Arc<Writers>,
     /// Where blocking work runs.
@@ -197,12 +201,14 @@ pub fn writing_tools() -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(WritingTool::<write::Write>::default()), Arc::new(WritingTool::<edit::Edit>::default())]
 }
 
-/// The tools that come with locum: the reading ones, `write`, `edit`, `bash`, `job`, `shared_context` and `subagent`.
+/// The tools that come with locum: the reading ones, `write`, `edit`, `bash`, `job`, `web_fetch`, `shared_context` and
+/// `subagent`.
 pub fn standard_tools() -> Vec<Arc<dyn Tool>> {
     let mut tools = reading_tools();
     tools.extend(writing_tools());
     tools.push(Arc::new(bash::Bash::default()));
     tools.push(Arc::new(job::Job::default()));
+    tools.push(Arc::new(WebFetch::new(Arc::default())));
     tools.push(Arc::new(DeskTool::shared_context()));
     tools.push(Arc::new(DeskTool::subagent()));
     tools

@@ -144,6 +144,7 @@ fn scope(task: &Task, hands: &Hands, desk: &Desk, stop: CancellationToken) -> To
         stop,
         intent: None,
         files: Arc::clone(task.files()),
+        permissions: grants.permissions.clone(),
         writers: Arc::clone(&hands.writers),
         pool: Arc::clone(&hands.pool),
         task: TaskBadge::of(task.plan()),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use locum_core::ids::{Identity, Uid};
+use locum_core::permission::Permissions;
 use locum_core::task::KnownFiles;
 use locum_core::transcript::{ToolEnd, ToolOutput};
 use nix::sys::stat::Mode;
@@ -121,6 +122,7 @@ impl Fixture {
             stop: self.scope.stop.clone(),
             intent: None,
             files: Arc::default(),
+            permissions: Permissions::default(),
             writers: Arc::default(),
             pool: Arc::default(),
             task: crate::jobs::TaskBadge::for_tests(),
