@@ -1,15 +1,16 @@
 //! The command line, as it is said. What it means is made of it in `door` and `commands`.
 
 mod models;
+mod serve;
 mod worktree;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use worktree::WorktreeVerb;
-
 pub(crate) use models::{Models, RouteArgs, RoutingOptions};
+pub(crate) use serve::ServeArgs;
+pub(crate) use worktree::WorktreeVerb;
 
 /// Ask a specialist, get an answer.
 #[derive(Debug, Parser)]
@@ -96,6 +97,8 @@ pub(crate) enum Command {
     Prompt,
     /// Serve the tools over MCP on standard input and output
     Mcp,
+    /// Serve the tools and everything about tasks over HTTP
+    Serve(ServeArgs),
     /// Show the settings
     #[command(subcommand)]
     Config(Config),

@@ -26,8 +26,8 @@ use std::time::Duration;
 use clap::CommandFactory;
 
 use crate::args::{Agents, Cli, Command, Global};
-use crate::mcp;
 use crate::output::{Exit, Output};
+use crate::{mcp, serve};
 
 /// Runs a verb.
 pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
@@ -45,7 +45,7 @@ pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
         Command::Agents(Agents::New(args)) => agents_new::new(&args, &global, output),
         Command::Agents(Agents::Trust(args)) => trust::trust(&args, &global, output),
         command => {
-            let runtime = runtime()?;
+            let runtime = runtime(&command)?;
             let exit = runtime.block_on(run_async(command, &global, output));
             // Reading standard input or writing to a full pipe cannot be interrupted and must not delay the end.
             runtime.shutdown_timeout(Duration::from_millis(500));
@@ -54,9 +54,13 @@ pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
     }
 }
 
-/// One thread is enough to wait for models; searching files has a pool of its own.
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
+/// One thread is enough to wait for models; searching files has a pool of its own. A server has many clients.
+fn runtime(command: &Command) -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = match command {
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    builder.enable_all().build()
 }
 
 async fn run_async(command: Command, global: &Global, output: Output) -> anyhow::Result<Exit> {
@@ -78,6 +82,7 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Call(args) => call::call(args, global, output).await,
         Command::Prompt => prompt::prompt(global, output).await,
         Command::Mcp => mcp::serve(global, output).await,
+        Command::Serve(args) => serve::serve(args, global, output).await,
         Command::Tools | Command::Config(_) | Command::Completions { .. } => Ok(Exit::Done),
     }
 }

@@ -85,6 +85,11 @@ impl Door {
         Ok(Self { opened, output, call_model, setup })
     }
 
+    /// Whether somebody said which session it is.
+    pub(crate) fn names_session(&self) -> bool {
+        self.setup.names_session()
+    }
+
     /// Asks the desk as a person.
     pub(crate) async fn ask(&self, action: SubagentAction) -> Result<Response, Refusal> {
         self.ask_under(action, FaceDefaults::person()).await

@@ -7,6 +7,8 @@ mod lines;
 mod mcp;
 mod news;
 mod output;
+mod serve;
+mod tool_call;
 
 use std::process::ExitCode;
 

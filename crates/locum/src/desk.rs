@@ -38,6 +38,7 @@ pub use agents::{ListedAgent, Mark};
 pub use builder::{BuildError, DeskBuilder};
 pub use follow::Following;
 pub use models::Routed;
+pub(crate) use sessions::fresh_session;
 
 /// A handle on the engine, bound to one session and one caller. Cloning it is cheap.
 ///
@@ -141,9 +142,22 @@ impl Desk {
     ///
     /// As [`Desk::handle`]: dropping the future never ends a task.
     pub async fn call(&self, tool: &str, input: Value) -> Result<Response, Refusal> {
-        let request =
-            parse::tool_request(tool, input).map_err(|refusal| self.engine.hands.redactor.refusal(refusal))?;
-        self.handle(Request::native(request)).await
+        self.call_under(tool, input, FaceDefaults::native()).await
+    }
+
+    /// The same as [`Desk::call`], under other terms than those of the native tools.
+    ///
+    /// # Errors
+    ///
+    /// As [`Desk::call`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Desk::handle`]: dropping the future never ends a task.
+    pub async fn call_under(&self, tool: &str, input: Value, face: FaceDefaults) -> Result<Response, Refusal> {
+        let read = parse::tool_request(tool, input);
+        let tool = read.map_err(|refusal| self.engine.hands.redactor.refusal(refusal))?;
+        self.handle(Request { tool, face }).await
     }
 
     async fn subagent(&self, action: SubagentAction, face: &FaceDefaults) -> Result<Response, Refusal> {

@@ -289,14 +289,17 @@ impl Setup {
         Recorder::open(&path, redactor.clone()).map_err(|source| SetupError::File { path, source })
     }
 
+    /// Whether somebody said which session it is.
+    pub fn names_session(&self) -> bool {
+        matches!(self.session, SessionChoice::Named(_)) || self.environment.get(LOCUM_SESSION).is_some()
+    }
+
     fn session_id(&self) -> String {
         let named = self.environment.get(LOCUM_SESSION).map(str::to_owned);
         match &self.session {
             SessionChoice::Named(name) => name.clone(),
             SessionChoice::Shared => named.unwrap_or_else(|| "main".to_owned()),
-            SessionChoice::New => {
-                named.unwrap_or_else(|| format!("s-{}", ulid::Ulid::generate().to_string().to_ascii_lowercase()))
-            }
+            SessionChoice::New => named.unwrap_or_else(|| crate::desk::fresh_session().to_string()),
         }
     }
 

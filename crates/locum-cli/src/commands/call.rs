@@ -1,23 +1,13 @@
 //! `locum call`: a tool call with JSON, as a model would make it; one, or one per line.
 
-use anyhow::Context as _;
-use locum::protocol::{Refusal, Response};
-use locum::{Desk, Executor, Stay, limits};
-use serde::Deserialize;
-use serde_json::Value;
-
 use crate::args::{Call, Global};
 use crate::door::{Door, Orchestrator};
 use crate::lines::{Line, Lines};
 use crate::output::{Exit, Output};
-
-/// One line of `call -`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToolCall {
-    tool: String,
-    input: Value,
-}
+use crate::tool_call::ToolCall;
+use anyhow::Context as _;
+use locum::protocol::{Refusal, Response};
+use locum::{Desk, Executor, Stay, limits};
 
 pub(super) async fn call(args: Call, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Model, Executor::InProcess)?;
@@ -56,14 +46,7 @@ async fn call_lines(desk: &Desk, output: Output) -> anyhow::Result<Exit> {
 }
 
 async fn call_line(desk: &Desk, bytes: &[u8]) -> Result<Response, Refusal> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| Refusal::invalid(format!("the line is not UTF-8 from byte {} on", error.valid_up_to())))?;
-    // A list would be read as the fields in their order.
-    if !text.trim_start().starts_with('{') {
-        return Err(Refusal::invalid("the line is not {\"tool\", \"input\"}: it must be a JSON object"));
-    }
-    let ToolCall { tool, input } = serde_json::from_str(text)
-        .map_err(|error| Refusal::invalid(format!("the line is not {{\"tool\", \"input\"}}: {error}")))?;
+    let ToolCall { tool, input } = ToolCall::read(bytes, "line")?;
     desk.call(&tool, input).await
 }
 

@@ -6,6 +6,9 @@ mod budgets;
 mod conversation;
 mod home;
 mod raw;
+#[path = "../serve/served.rs"]
+#[expect(dead_code, reason = "the server's own tests ask more of it")]
+mod served;
 mod settle;
 mod shell;
 

@@ -1,4 +1,4 @@
-//! The same requests through the library, `locum call -` and MCP: the same answers.
+//! The same requests through the library, `locum call -`, MCP and HTTP: the same answers.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::conversation::expand;
 use crate::home::Home;
 use crate::mcp::Client;
+use crate::served::Served;
 use crate::settle::settle;
 
 /// What is asked, in this order: `context` stands before an input of `shared_context`.
@@ -163,6 +164,20 @@ async fn through_mcp() -> Vec<Value> {
     answers
 }
 
+fn through_http() -> Vec<Value> {
+    let home = Home::new();
+    let server = Served::start(&home, &script(&home));
+    let mut answers = Vec::new();
+    for (tool, input) in requests() {
+        let answer = server.call(tool, &input);
+        let value = answer.json();
+        assert_eq!(answer.status != 200, value.get("message").is_some(), "{value}");
+        answers.push(settle(value, &home.root()));
+    }
+    assert_eq!(server.end(), Some(0));
+    answers
+}
+
 fn compare(door: &str, answers: &[Value], expected: &[Value]) {
     assert_eq!(answers.len(), expected.len(), "{door}");
     for ((request, answer), expected) in requests().iter().zip(answers).zip(expected) {
@@ -172,7 +187,7 @@ fn compare(door: &str, answers: &[Value], expected: &[Value]) {
 
 #[test]
 fn the_same_requests_have_the_same_answers_through_every_door() {
-    assert!(requests().len() >= 40);
+    assert!(requests().len() >= 60);
     let expected = through_library(Desk::builder());
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&directory.path().join("locum.db")).unwrap();
@@ -180,6 +195,7 @@ fn the_same_requests_have_the_same_answers_through_every_door() {
     compare("call -", &through_call(), &expected);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     compare("MCP", &runtime.block_on(through_mcp()), &expected);
+    compare("HTTP", &through_http(), &expected);
     // What was compared is what was meant: answers and refusals, completed and failed tasks.
     let count = |wanted: &dyn Fn(&Value) -> bool| expected.iter().filter(|answer| wanted(answer)).count();
     assert!(count(&|answer| answer.get("message").is_some()) >= 20);

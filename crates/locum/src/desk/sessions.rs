@@ -10,7 +10,19 @@ use crate::engine::store_refusal;
 use crate::operation_log::Operation;
 use crate::store::SessionRow;
 
+/// An id that no session has.
+pub(crate) fn fresh_session() -> SessionId {
+    let text = format!("s-{}", ulid::Ulid::generate().to_string().to_ascii_lowercase());
+    SessionId::parse(&text).expect("letters and digits are a session id")
+}
+
 impl Desk {
+    /// A desk in a session of its own, which is made by its first change.
+    #[must_use]
+    pub fn in_new_session(&self) -> Self {
+        self.in_session(fresh_session())
+    }
+
     /// The sessions of the project, by id.
     pub async fn sessions(&self) -> Result<Vec<SessionRow>, Refusal> {
         let rows = self.engine.hands.store.sessions(&self.session.project).await;

@@ -65,6 +65,21 @@ impl Places {
         self.state.join("trust.json")
     }
 
+    /// The token that clients of `locum serve` show.
+    pub fn server_token(&self) -> PathBuf {
+        self.state.join("server.token")
+    }
+
+    /// What `locum serve` holds while it runs: one for each of these directories.
+    pub fn server_lock(&self) -> PathBuf {
+        self.state.join("server.lock")
+    }
+
+    /// Where `locum serve` listens, while it runs.
+    pub fn server_note(&self) -> PathBuf {
+        self.state.join("server.json")
+    }
+
     /// The operation logs.
     pub fn logs(&self) -> PathBuf {
         self.state.join("logs")

@@ -78,6 +78,10 @@ pub(super) const CONFINEMENTS: &[Confinement] = &[
             Place { path: "crates/locum/src/pool.rs", reason: "the bounded pool for blocking work of tools" },
             Place { path: "crates/locum/src/store/sqlite/writer.rs", reason: "the one writer thread of the database" },
             Place { path: "crates/locum/src/store/sqlite/reader.rs", reason: "the one reader thread of the database" },
+            Place {
+                path: "crates/locum-cli/src/serve/connections.rs",
+                reason: "owns and joins the connections of the server",
+            },
         ],
         advice: "hand the work to the worker or the pool, which join what they start",
     },

@@ -1,0 +1,12 @@
+//! `locum serve` from outside, over real sockets: what it answers, whom it refuses, and how it begins and ends.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+#[path = "../cli/home.rs"]
+#[expect(dead_code, reason = "the other doors are tested in it too")]
+mod home;
+mod served;
+
+mod bodies;
+mod life;
+mod refused;
+mod requests;
