@@ -28,7 +28,7 @@ async def call(session, tool, progress=None, **arguments):
 
 async def check_tools(session):
     listed = await session.list_tools()
-    assert [tool.name for tool in listed.tools] == ["subagent", "shared_context"], listed
+    assert [tool.name for tool in listed.tools] == ["subagent", "shared_context", "manage_tasks"], listed
     agents, refused = await call(session, "subagent", action="list_agents")
     assert not refused and any(agent["name"] == "explore" for agent in agents["agents"]), agents
     written, refused = await call(session, "shared_context", action="write", key="goal", value="v")

@@ -35,7 +35,11 @@ struct Case {
 const CASES: &[Case] = &[
     Case {
         arguments: "--method tools/list",
-        expected: &[("/tools/0/name", "subagent"), ("/tools/1/name", "shared_context")],
+        expected: &[
+            ("/tools/0/name", "subagent"),
+            ("/tools/1/name", "shared_context"),
+            ("/tools/2/name", "manage_tasks"),
+        ],
         is_refused: false,
     },
     Case {

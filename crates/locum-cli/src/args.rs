@@ -1,5 +1,6 @@
 //! The command line, as it is said. What it means is made of it in `door` and `commands`.
 
+mod board;
 mod models;
 mod serve;
 mod worktree;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use board::{BoardAddArgs, BoardFields, BoardState, BoardUpdateArgs, BoardVerb};
 pub(crate) use models::{Models, RouteArgs, RoutingOptions};
 pub(crate) use serve::ServeArgs;
 pub(crate) use worktree::WorktreeVerb;
@@ -89,6 +91,9 @@ pub(crate) enum Command {
     /// Show or change the shared context of the session
     #[command(subcommand)]
     Context(ContextVerb),
+    /// Show or change the task board of the session
+    #[command(subcommand)]
+    Board(BoardVerb),
     /// Call a tool with JSON, as a model would
     Call(Call),
     /// Show the tools that a model is offered
@@ -414,10 +419,10 @@ pub(crate) enum SessionVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct Call {
-    /// The tool, subagent or shared_context; - reads one {"tool", "input"} per line from standard input
+    /// The tool: subagent, shared_context or manage_tasks; - reads one {"tool", "input"} per line from standard input
     pub(crate) tool: String,
     /// The tool's input as JSON
-    #[arg(required_if_eq_any = [("tool", "subagent"), ("tool", "shared_context")])]
+    #[arg(required_if_eq_any = [("tool", "subagent"), ("tool", "shared_context"), ("tool", "manage_tasks")])]
     pub(crate) input: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 mod agents;
 mod agents_lint;
 mod agents_new;
+mod board;
 mod call;
 mod chain;
 mod config;
@@ -79,6 +80,7 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Models(args) => models::models(args, global, output).await,
         Command::Worktree(verb) => worktree::worktree(verb, global, output).await,
         Command::Context(args) => context::context(args, global, output).await,
+        Command::Board(verb) => board::board(verb, global, output).await,
         Command::Call(args) => call::call(args, global, output).await,
         Command::Prompt => prompt::prompt(global, output).await,
         Command::Mcp => mcp::serve(global, output).await,

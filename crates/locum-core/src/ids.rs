@@ -106,52 +106,72 @@ pub struct SessionKey {
     pub id: SessionId,
 }
 
-/// A task's id within its session: `t_01`, `t_02`, … Never reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct TaskId(u32);
+macro_rules! numbered_id {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $prefix:literal, $form:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(u32);
 
-impl TaskId {
-    /// The id with this number; numbers start at 1.
-    pub fn new(number: u32) -> Self {
-        Self(number)
-    }
+        impl $name {
+            /// The id with this number; numbers start at 1.
+            pub fn new(number: u32) -> Self {
+                Self(number)
+            }
 
-    /// The counter behind the id.
-    pub fn number(self) -> u32 {
-        self.0
-    }
+            /// The counter behind the id.
+            pub fn number(self) -> u32 {
+                self.0
+            }
 
-    /// Reads `t_01`. Exactly the spelling that [`fmt::Display`] writes is accepted.
-    pub fn parse(text: &str) -> Result<Self, InvalidName> {
-        let invalid = || InvalidName::new("task id", text, "a task id looks like t_01");
-        let number = text.strip_prefix("t_").and_then(|digits| digits.parse::<u32>().ok()).ok_or_else(invalid)?;
-        let id = Self(number);
-        if number == 0 || id.to_string() != text {
-            return Err(invalid());
+            /// Reads an id. Exactly the spelling that [`fmt::Display`] writes is accepted.
+            pub fn parse(text: &str) -> Result<Self, InvalidName> {
+                let invalid = || InvalidName::new($what, text, $form);
+                let digits = text.strip_prefix($prefix);
+                let number = digits.and_then(|digits| digits.parse::<u32>().ok()).ok_or_else(invalid)?;
+                let id = Self(number);
+                if number == 0 || id.to_string() != text {
+                    return Err(invalid());
+                }
+                Ok(id)
+            }
         }
-        Ok(id)
-    }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{:02}"), self.0)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidName;
+            fn try_from(text: String) -> Result<Self, InvalidName> {
+                Self::parse(&text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.to_string()
+            }
+        }
+    };
 }
 
-impl fmt::Display for TaskId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "t_{:02}", self.0)
-    }
-}
-
-impl TryFrom<String> for TaskId {
-    type Error = InvalidName;
-    fn try_from(text: String) -> Result<Self, InvalidName> {
-        Self::parse(&text)
-    }
-}
-
-impl From<TaskId> for String {
-    fn from(id: TaskId) -> String {
-        id.to_string()
-    }
-}
+numbered_id!(
+    /// A task's id within its session: `t_01`, `t_02`, … Never reused.
+    TaskId,
+    "task id",
+    "t_",
+    "a task id looks like t_01"
+);
+numbered_id!(
+    /// The id of a task on the board of its session: `b_01`, `b_02`, … Never reused.
+    BoardTaskId,
+    "board task id",
+    "b_",
+    "a board task id looks like b_01"
+);
 
 /// Who acts in a session. It is set by the system and never by a request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -166,6 +186,25 @@ pub enum Identity {
         /// The task's id in the session.
         task_id: TaskId,
     },
+}
+
+impl Identity {
+    /// Reads what [`fmt::Display`] writes; none for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "orchestrator" {
+            return Some(Self::Orchestrator);
+        }
+        let (agent, task_id) = text.strip_prefix("subagent:")?.split_once(':')?;
+        Some(Self::Subagent { agent: AgentName::parse(agent).ok()?, task_id: TaskId::parse(task_id).ok()? })
+    }
+
+    /// The task that acts, if it is one.
+    pub fn task_id(&self) -> Option<TaskId> {
+        match self {
+            Self::Orchestrator => None,
+            Self::Subagent { task_id, .. } => Some(*task_id),
+        }
+    }
 }
 
 impl fmt::Display for Identity {
@@ -237,6 +276,19 @@ mod tests {
         for wrong in ["t_7", "t_007", "t_00", "t_", "x", "", "t_-1", "t_+1", "T_01", "t_99999999999"] {
             assert!(TaskId::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn identities_are_read_as_they_are_written() {
+        let agent = AgentName::parse("writer").unwrap();
+        for identity in [Identity::Orchestrator, Identity::Subagent { agent, task_id: TaskId::new(3) }] {
+            assert_eq!(Identity::parse(&identity.to_string()), Some(identity));
+        }
+        for wrong in ["", "Orchestrator", "subagent:writer", "subagent:writer:t_3", "subagent::t_03", "expiry"] {
+            assert_eq!(Identity::parse(wrong), None, "{wrong}");
+        }
+        assert_eq!(BoardTaskId::new(7).to_string(), "b_07");
+        assert!(BoardTaskId::parse("t_07").is_err());
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod release;
 pub mod routing;
 pub mod session;
 
+pub mod board;
 pub mod liveness;
 pub mod neutral;
 pub mod shared_context;

@@ -159,6 +159,25 @@ pub const CONTEXT_PATTERNS_MAX: usize = 20;
 /// Characters of a pattern: more than the longest identity has.
 pub const CONTEXT_PATTERN_CHARS_MAX: usize = 160;
 
+/// Tasks on the board of a session: `list` shows them all.
+pub const BOARD_TASKS_MAX: usize = 200;
+/// Tokens of everything that is written on a board: a model reads it whole.
+pub const BOARD_TOKENS_MAX: usize = 20_000;
+/// Characters of a subject, and of what is shown in its place while it is worked on: one line of a list.
+pub const BOARD_SUBJECT_CHARS_MAX: usize = 200;
+/// Characters of a description: as many as a task may have that does it.
+pub const BOARD_DESCRIPTION_CHARS_MAX: usize = TASK_TOKENS_MAX * CHARS_PER_TOKEN;
+/// Comments on one task of the board: it is a list of work, not a place to talk.
+pub const BOARD_COMMENTS_MAX: usize = 50;
+/// Characters of one comment.
+pub const BOARD_COMMENT_CHARS_MAX: usize = 2000;
+/// Characters of a task's metadata, written as JSON.
+pub const BOARD_METADATA_CHARS_MAX: usize = 4000;
+/// Tasks that one task of the board may be blocked by.
+pub const BOARD_BLOCKERS_MAX: usize = 50;
+/// Tasks that are kept after the board was cleared, the newest: as many as the board had.
+pub const BOARD_ARCHIVED_MAX: usize = 200;
+
 /// Bytes of one JSON request at a door: far above every legal request, far below what hurts.
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 

@@ -10,5 +10,5 @@ pub mod response;
 pub mod schema;
 
 pub use refusal::{Code, Refusal};
-pub use request::{ContextAction, FaceDefaults, Request, SpawnEntry, SubagentAction, ToolRequest};
+pub use request::{BoardAction, ContextAction, FaceDefaults, Request, SpawnEntry, SubagentAction, ToolRequest};
 pub use response::Response;

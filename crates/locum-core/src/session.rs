@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::agent::AgentSpec;
 use crate::budget::{PurseKey, PurseState};
 use crate::ids::{AgentName, TaskId, Timestamp, Uid};
-use crate::protocol::response::{Entry, KeyLine, SnapshotLine};
+use crate::protocol::response::{BoardTask, Entry, KeyLine, SnapshotLine};
 use crate::task::event::Parked;
 use crate::task::outcome::Status;
 use crate::task::plan::Plan;
@@ -28,6 +28,20 @@ pub struct Lookup {
     pub purses: Vec<PurseKey>,
     /// What of the shared context.
     pub context: ContextLookup,
+    /// What of the board.
+    pub board: BoardLookup,
+}
+
+/// What of the board a decision needs to see.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BoardLookup {
+    /// Nothing.
+    #[default]
+    None,
+    /// What is on it.
+    Tasks,
+    /// What is on it, and what was archived.
+    Everything,
 }
 
 /// What of the shared context a decision needs to see.
@@ -75,6 +89,19 @@ pub struct SessionView {
     pub purses: BTreeMap<PurseKey, PurseState>,
     /// The shared context.
     pub context: ContextView,
+    /// The board.
+    pub board: BoardView,
+}
+
+/// The board, as far as it was looked up.
+#[derive(Debug, Clone, Default)]
+pub struct BoardView {
+    /// Its tasks, oldest first; archived ones say so themselves.
+    pub tasks: Vec<BoardTask>,
+    /// How the tasks of the session stand that own one of them.
+    pub owners: BTreeMap<TaskId, Status>,
+    /// The number of the newest task that it ever had.
+    pub last: u32,
 }
 
 /// A task of the session.
@@ -152,6 +179,8 @@ pub enum SessionChange {
     },
     /// The shared context is kept under a label, in the place of what was kept under it.
     PutSnapshot(Box<Snapshot>),
+    /// A task is put on the board, in the place of what it was. Of those that are archived the newest are kept.
+    PutBoardTask(Box<BoardTask>),
     /// The session is made. Every other change makes it too.
     Create,
     /// From now on the session can only be read.

@@ -45,6 +45,7 @@ impl ContextChange {
             | SessionChange::Accept(_)
             | SessionChange::Collect { .. }
             | SessionChange::PutSnapshot(_)
+            | SessionChange::PutBoardTask(_)
             | SessionChange::Create
             | SessionChange::Archive
             | SessionChange::Delete => None,

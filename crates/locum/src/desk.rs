@@ -3,6 +3,7 @@
 //! [`Desk::builder`] makes an engine and its first [`Desk`]; what an application says about it is in [`DeskBuilder`].
 
 mod agents;
+mod board;
 mod builder;
 mod cancel;
 mod collect;
@@ -121,6 +122,7 @@ impl Desk {
                 Ok((response, changes)) => (Ok(response), changes),
                 Err(refusal) => (Err(refusal), Vec::new()),
             },
+            ToolRequest::ManageTasks(action) => (self.manage_tasks(action).await, Vec::new()),
             ToolRequest::Subagent(action) => {
                 let strict = request.face.strict || self.engine.rules.strict;
                 let face = FaceDefaults { strict, ..request.face };
@@ -131,8 +133,8 @@ impl Desk {
         answer
     }
 
-    /// Carries out a call of one of the native tools, `subagent` or `shared_context`, from its JSON input: what an
-    /// orchestrating model writes can be handed on as it is.
+    /// Carries out a call of one of the native tools, `subagent`, `shared_context` or `manage_tasks`, from its JSON
+    /// input: what an orchestrating model writes can be handed on as it is.
     ///
     /// # Errors
     ///
@@ -368,7 +370,7 @@ fn shown(answer: &Result<Response, Refusal>) -> Value {
 }
 
 fn action_name(tool: &ToolRequest) -> &'static str {
-    use locum_core::protocol::ContextAction;
+    use locum_core::protocol::{BoardAction, ContextAction};
     match tool {
         ToolRequest::Subagent(action) => match action {
             SubagentAction::ListAgents(_) => "list_agents",
@@ -393,6 +395,16 @@ fn action_name(tool: &ToolRequest) -> &'static str {
             ContextAction::Snapshot(_) => "shared_context.snapshot",
             ContextAction::ListSnapshots(_) => "shared_context.list_snapshots",
             ContextAction::Restore(_) => "shared_context.restore",
+        },
+        ToolRequest::ManageTasks(action) => match action {
+            BoardAction::Add(_) => "manage_tasks.add",
+            BoardAction::List(_) => "manage_tasks.list",
+            BoardAction::Get(_) => "manage_tasks.get",
+            BoardAction::Update(_) => "manage_tasks.update",
+            BoardAction::Claim(_) => "manage_tasks.claim",
+            BoardAction::Complete(_) => "manage_tasks.complete",
+            BoardAction::CompleteAll(_) => "manage_tasks.complete_all",
+            BoardAction::Clear(_) => "manage_tasks.clear",
         },
     }
 }

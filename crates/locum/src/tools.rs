@@ -201,8 +201,8 @@ pub fn writing_tools() -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(WritingTool::<write::Write>::default()), Arc::new(WritingTool::<edit::Edit>::default())]
 }
 
-/// The tools that come with locum: the reading ones, `write`, `edit`, `bash`, `job`, `web_fetch`, `shared_context` and
-/// `subagent`.
+/// The tools that come with locum: the reading ones, `write`, `edit`, `bash`, `job`, `web_fetch`, `shared_context`,
+/// `manage_tasks` and `subagent`.
 pub fn standard_tools() -> Vec<Arc<dyn Tool>> {
     let mut tools = reading_tools();
     tools.extend(writing_tools());
@@ -210,6 +210,7 @@ pub fn standard_tools() -> Vec<Arc<dyn Tool>> {
     tools.push(Arc::new(job::Job::default()));
     tools.push(Arc::new(WebFetch::new(Arc::default())));
     tools.push(Arc::new(DeskTool::shared_context()));
+    tools.push(Arc::new(DeskTool::manage_tasks()));
     tools.push(Arc::new(DeskTool::subagent()));
     tools
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `{…}` | a call of `subagent` |
 //! | `context {…}` | a call of `shared_context` |
+//! | `board {…}` | a call of `manage_tasks` |
 //! | `until PATH=JSON {…}` | the call is repeated until its answer has this value at this place |
 //! | `quiet {…}` | a call of `subagent` that the transcript leaves out |
 //! | `# …` | a remark |
@@ -56,6 +57,7 @@ impl<'a> Conversation<'a> {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("#", _) => self.transcript.push_str(&format!("{line}\n")),
                 ("context", input) => self.record("shared_context", &expand(input)),
+                ("board", input) => self.record("manage_tasks", &expand(input)),
                 ("quiet", input) => drop(self.ask("subagent", &expand(input))),
                 ("until", rest) => {
                     let (sought, input) = rest.split_once(' ').unwrap();

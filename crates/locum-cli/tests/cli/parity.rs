@@ -15,7 +15,8 @@ use crate::mcp::Client;
 use crate::served::Served;
 use crate::settle::settle;
 
-/// What is asked, in this order: `context` stands before an input of `shared_context`.
+/// What is asked, in this order: `context` stands before an input of `shared_context`, `board` before one of
+/// `manage_tasks`.
 const REQUESTS: &str = r#"
 {"action": "list_agents"}
 {"action": "define", "name": "helper", "description": "Helps", "system_prompt": "p"}
@@ -98,14 +99,33 @@ context {"action": "list_snapshots"}
 context {"action": "restore", "label": "first"}
 context {"action": "restore", "label": "second"}
 context {"action": "list_keys"}
+board {"action": "list"}
+board {"action": "add", "subject": "one", "description": "d", "active_form": "Doing one", "metadata": {"k": [1]}}
+board {"action": "add", "tasks": [{"subject": "two", "blocked_by": ["b_01"]}, {"subject": "three"}]}
+board {"action": "claim", "id": "b_02"}
+board {"action": "claim", "id": "b_03", "owner": "t_01"}
+board {"action": "claim", "id": "b_03"}
+board {"action": "claim", "id": "b_01"}
+board {"action": "update", "id": "b_01", "comment": "c", "metadata": {"k": null}}
+board {"action": "update", "id": "b_01", "blocked_by": ["b_02"]}
+board {"action": "update", "id": "b_01", "colour": "red"}
+board {"action": "complete", "id": "b_01"}
+board {"action": "get", "id": "b_01"}
+board {"action": "list"}
+board {"action": "complete_all"}
+board {"action": "clear"}
+board {"action": "list", "archived": true}
+board {"action": "get", "id": "b_77"}
+board {"action": "remove"}
 "#;
 
 fn requests() -> Vec<(&'static str, Value)> {
     let lines = REQUESTS.trim().lines();
     lines
-        .map(|line| match line.strip_prefix("context ") {
-            Some(input) => ("shared_context", expand(input)),
-            None => ("subagent", expand(line)),
+        .map(|line| match line.split_once(' ') {
+            Some(("context", input)) => ("shared_context", expand(input)),
+            Some(("board", input)) => ("manage_tasks", expand(input)),
+            _ => ("subagent", expand(line)),
         })
         .collect()
 }

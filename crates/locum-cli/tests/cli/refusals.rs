@@ -15,7 +15,7 @@ const UNREACHABLE: [&str; 5] = ["DEPTH_EXCEEDED", "INTERNAL", "NOT_TRUSTED", "SE
 /// What is asked in a home with these variables, under a name for the snapshot.
 type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     (
         "delegation",
         &[],
@@ -94,6 +94,26 @@ const CASES: [Case; 4] = [
         "#,
     ),
     (
+        "manage_tasks",
+        &[],
+        r#"
+        quiet {"action": "define", "name": "claimer", "description": "Claims", "system_prompt": "p", "tools": ["manage_tasks"]}
+        board {"action": "add", "tasks": [{"subject": "one"}, {"subject": "two", "blocked_by": ["b_01"]}]}
+        board {"action": "claim", "id": "b_02"}
+        board {"action": "complete", "id": "b_02"}
+        board {"action": "claim", "id": "b_03"}
+        board {"action": "update", "id": "b_01", "blocked_by": ["b_02"]}
+        quiet {"action": "run", "agent": "claimer", "task": "t"}
+        board {"action": "claim", "id": "b_01"}
+        board {"action": "add"}
+        board {"action": "add", "subject": ""}
+        board {"action": "add", "subject": "<<x*201>>"}
+        board {"action": "claim"}
+        board {"action": "list", "id": "b_01"}
+        board {"action": "remove", "id": "b_01"}
+        "#,
+    ),
+    (
         "spawn_limit",
         &[("LOCUM_MAX_SPAWNS", "1")],
         r#"
@@ -115,7 +135,12 @@ const CASES: [Case; 4] = [
 ];
 
 fn model(home: &Home) -> String {
-    home.script(&json!({"silent": [{"error": {"kind": "hang"}}], "*": [{"text": "Done."}]}))
+    let claim = json!({"name": "manage_tasks", "input": {"action": "claim", "id": "b_01"}});
+    home.script(&json!({
+        "silent": [{"error": {"kind": "hang"}}],
+        "claimer": [{"tool_calls": [claim]}, {"text": "Claimed."}],
+        "*": [{"text": "Done."}],
+    }))
 }
 
 #[test]

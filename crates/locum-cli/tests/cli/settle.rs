@@ -22,7 +22,9 @@ fn walk(value: &mut Value, root: &str) {
             for (name, field) in fields {
                 match name.as_str() {
                     "uid" if is_uid(field) => *field = json!("UID"),
-                    "created_at" | "completed_at" | "written_at" | "taken_at" | "expires_at" if is_time(field) => {
+                    "created_at" | "completed_at" | "written_at" | "taken_at" | "expires_at" | "archived_at"
+                        if is_time(field) =>
+                    {
                         *field = json!("TIME");
                     }
                     "duration_ms" | "pid" if field.is_u64() => *field = json!(0),

@@ -98,6 +98,34 @@ fn parallel_prints_every_answer_in_order() {
 }
 
 #[test]
+fn the_board_is_a_table_for_people_and_json_for_machines() {
+    check("board", |shell| {
+        shell.run("board list");
+        shell.run("board add Write the tests --active-form 'Writing the tests' --metadata '{\"area\": \"core\"}'");
+        shell.run_reading("board add 'Run them' --blocked-by b_01 --description -", "All of them.\n");
+        shell.run("board claim b_02");
+        shell.run("board claim b_01");
+        shell.run("board list");
+        shell.run("board list --json");
+        shell.run("board update b_01 --comment 'Half of it.'");
+        shell.run("board update b_01 --blocked-by b_02");
+        shell.run("board update b_02 --unblock --subject 'Run all'");
+        shell.run("board update b_02");
+        shell.run("board update b_02 --status done");
+        shell.run("board update b_02 --metadata []");
+        shell.run("board show b_01");
+        shell.run("board get b_02");
+        shell.run("board show b_02 --json");
+        shell.run("board complete b_01");
+        shell.run("board complete-all");
+        shell.run("board clear");
+        shell.run("board list");
+        shell.run("board list --archived");
+        shell.run("board claim b_09 --json");
+    });
+}
+
+#[test]
 fn chain_prints_the_last_answer_or_the_step_that_failed() {
     check("chain", |shell| {
         shell.run("chain helper=a 'helper={previous} and b'");

@@ -2,7 +2,7 @@
 
 use crate::admission::Premises;
 use crate::agent::AgentSpec;
-use crate::agent::tool_names::{READING, SUBAGENT, canonical, covers};
+use crate::agent::tool_names::{MANAGE_TASKS, READING, SUBAGENT, canonical, covers};
 use crate::protocol::request::DefaultTools;
 use crate::task::plan::{DroppedTool, GrantedTool, ToolsReceipt};
 
@@ -47,7 +47,8 @@ fn judge(name: &str, agent: &AgentSpec, premises: &Premises<'_>, depth_left: u32
     if agent.denied_tools.iter().flatten().any(|denied| covers(denied, name)) {
         return Err("the agent denies it");
     }
-    if agent.readonly == Some(true) && !READING.contains(&name) {
+    // The board is no more of the project's files than the shared context is.
+    if agent.readonly == Some(true) && !READING.contains(&name) && name != MANAGE_TASKS {
         return Err("the agent is read-only");
     }
     if let Some(parent) = &premises.caller.parent

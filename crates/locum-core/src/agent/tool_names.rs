@@ -4,6 +4,8 @@
 pub const SUBAGENT: &str = "subagent";
 /// The tool through which agents share state.
 pub const SHARED_CONTEXT: &str = "shared_context";
+/// The tool through which agents see and claim what there is to do.
+pub const MANAGE_TASKS: &str = "manage_tasks";
 
 /// What an agent gets in the native face when its file names no tools.
 pub const READING: [&str; 7] = ["read", "grep", "find", "ls", "tree", "think", SHARED_CONTEXT];
@@ -15,7 +17,7 @@ pub(crate) const READING_FILES: [&str; 5] = ["read", "grep", "find", "ls", "tree
 pub(crate) const WRITING: [&str; 2] = ["write", "edit"];
 
 /// Every tool of locum's own; servers and applications have more.
-pub const OURS: [&str; 13] = [
+pub const OURS: [&str; 14] = [
     "read",
     "write",
     "edit",
@@ -29,10 +31,11 @@ pub const OURS: [&str; 13] = [
     "web_search",
     SUBAGENT,
     SHARED_CONTEXT,
+    MANAGE_TASKS,
 ];
 
 /// Other spellings of our tools, from other systems' agent files.
-const ALIASES: [(&str, &str); 28] = [
+const ALIASES: [(&str, &str); 29] = [
     ("Read", "read"),
     ("read_file", "read"),
     ("Write", "write"),
@@ -61,6 +64,7 @@ const ALIASES: [(&str, &str); 28] = [
     ("Task", SUBAGENT),
     ("SharedContext", SHARED_CONTEXT),
     ("shared-context", SHARED_CONTEXT),
+    ("ManageTasks", MANAGE_TASKS),
 ];
 
 /// Tools of other systems that locum does not have, with what to do without them.

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::agent::roster::nearest;
 use crate::agent::tool_names;
-use crate::protocol::request::{Background, Many, Run};
-use crate::protocol::{Code, ContextAction, Refusal, SubagentAction, ToolRequest};
+use crate::protocol::request::{Background, BoardAdd, Many, Run};
+use crate::protocol::{BoardAction, Code, ContextAction, Refusal, SubagentAction, ToolRequest};
 
 /// The tools of the native face.
-pub const NATIVE_TOOLS: [&str; 2] = [tool_names::SUBAGENT, tool_names::SHARED_CONTEXT];
+pub const NATIVE_TOOLS: [&str; 3] = [tool_names::SUBAGENT, tool_names::SHARED_CONTEXT, tool_names::MANAGE_TASKS];
 
 /// The actions of `subagent`, the specification's five first.
 pub const SUBAGENT_ACTIONS: [&str; 11] =
@@ -20,11 +20,15 @@ pub const SUBAGENT_ACTIONS: [&str; 11] =
 pub const CONTEXT_ACTIONS: [&str; 9] =
     ["list_keys", "read", "write", "delete", "read_batch", "read_history", "snapshot", "list_snapshots", "restore"];
 
+/// The actions of `manage_tasks`.
+pub const BOARD_ACTIONS: [&str; 8] = ["add", "list", "get", "update", "claim", "complete", "complete_all", "clear"];
+
 /// Reads the input of one of the native tools.
 pub fn tool_request(tool: &str, input: Value) -> Result<ToolRequest, Refusal> {
     match tool {
         tool_names::SUBAGENT => subagent(input).map(ToolRequest::Subagent),
         tool_names::SHARED_CONTEXT => shared_context(input).map(ToolRequest::SharedContext),
+        tool_names::MANAGE_TASKS => manage_tasks(input).map(ToolRequest::ManageTasks),
         _ => {
             let name: String = tool.chars().take(80).collect();
             Err(Refusal::invalid(format!("unknown tool `{name}`"))
@@ -67,6 +71,31 @@ fn shared_context(input: Value) -> Result<ContextAction, Refusal> {
     })
 }
 
+fn manage_tasks(input: Value) -> Result<BoardAction, Refusal> {
+    let (action, fields) = split_action(input, &BOARD_ACTIONS)?;
+    Ok(match action {
+        "add" => BoardAction::Add(board_add(fields)?),
+        "list" => BoardAction::List(typed(action, fields)?),
+        "get" => BoardAction::Get(typed(action, fields)?),
+        "update" => BoardAction::Update(Box::new(typed(action, fields)?)),
+        "claim" => BoardAction::Claim(typed(action, fields)?),
+        "complete" => BoardAction::Complete(typed(action, fields)?),
+        "complete_all" => BoardAction::CompleteAll(typed(action, fields)?),
+        "clear" => BoardAction::Clear(typed(action, fields)?),
+        other => return Err(unknown_action(other, &BOARD_ACTIONS)),
+    })
+}
+
+/// `add` takes the fields of one task, or a list of such.
+fn board_add(fields: Map<String, Value>) -> Result<BoardAdd, Refusal> {
+    if fields.get("tasks").is_some_and(|tasks| !tasks.is_null()) {
+        check_entries("add", "subject", &fields)?;
+        return typed("add", fields);
+    }
+    let fields = fields.into_iter().filter(|(name, _)| name != "tasks").collect();
+    Ok(BoardAdd { tasks: vec![typed("add", fields)?] })
+}
+
 /// `run` takes the fields of `spawn` and one more.
 fn run(mut fields: Map<String, Value>) -> Result<Run, Refusal> {
     let own: Map<String, Value> = fields.remove_entry("background").into_iter().collect();
@@ -75,15 +104,20 @@ fn run(mut fields: Map<String, Value>) -> Result<Run, Refusal> {
     Ok(Run { entry, background: background.background.unwrap_or(false) })
 }
 
-/// An entry given as a list would be read as the fields in their order.
 fn many(action: &str, fields: Map<String, Value>) -> Result<Many, Refusal> {
-    let entries = fields.get("tasks").and_then(Value::as_array);
-    if let Some(place) = entries.and_then(|entries| entries.iter().position(|entry| !entry.is_object())) {
-        return Err(Refusal::invalid(format!(
-            "{action}: a task must be an object with agent and task at `tasks[{place}]`"
-        )));
-    }
+    check_entries(action, "agent and task", &fields)?;
     typed(action, fields)
+}
+
+/// An entry given as a list would be read as the fields in their order.
+fn check_entries(action: &str, required: &str, fields: &Map<String, Value>) -> Result<(), Refusal> {
+    let entries = fields.get("tasks").and_then(Value::as_array);
+    match entries.and_then(|entries| entries.iter().position(|entry| !entry.is_object())) {
+        Some(place) => {
+            Err(Refusal::invalid(format!("{action}: a task must be an object with {required} at `tasks[{place}]`")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn split_action<'a>(input: Value, known: &[&'a str]) -> Result<(&'a str, Map<String, Value>), Refusal> {

@@ -119,6 +119,14 @@ codes! {
     SessionArchived = "SESSION_ARCHIVED",
     /// Another version is there.
     VersionConflict = "VERSION_CONFLICT",
+    /// The board has no such task.
+    BoardTaskNotFound = "BOARD_TASK_NOT_FOUND",
+    /// The task on the board waits for others.
+    Blocked = "BLOCKED",
+    /// Somebody else has the task on the board.
+    Owned = "OWNED",
+    /// Tasks on the board would wait for each other.
+    Cycle = "CYCLE",
 }
 
 impl fmt::Display for Code {

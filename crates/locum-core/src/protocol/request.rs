@@ -1,5 +1,6 @@
 //! What a door may ask.
 
+mod board;
 mod shared_context;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{Isolation, MissingAgent};
 use crate::limits;
 
+pub use board::{
+    BoardAction, BoardAdd, BoardClaim, BoardClear, BoardCompleteAll, BoardEntry, BoardId, BoardList, BoardUpdate,
+};
 pub use shared_context::{
     ContextAction, ContextBatch, ContextDelete, ContextHistory, ContextKey, ContextLabel, ContextWrite, ListKeys,
     ListSnapshots,
@@ -42,6 +46,12 @@ impl From<SubagentAction> for Request {
 impl From<ContextAction> for Request {
     fn from(action: ContextAction) -> Self {
         Self::native(ToolRequest::SharedContext(action))
+    }
+}
+
+impl From<BoardAction> for Request {
+    fn from(action: BoardAction) -> Self {
+        Self::native(ToolRequest::ManageTasks(action))
     }
 }
 
@@ -132,6 +142,8 @@ pub enum ToolRequest {
     Subagent(SubagentAction),
     /// Shared state.
     SharedContext(ContextAction),
+    /// The task board.
+    ManageTasks(BoardAction),
 }
 
 /// An action of the tool `subagent`.

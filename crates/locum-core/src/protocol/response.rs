@@ -1,5 +1,6 @@
 //! What a door is answered. The shapes are the contract: fields appear in the order in which they are written here.
 
+mod board;
 mod shared_context;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use crate::task::plan::Receipt;
 use crate::task::workspace::Worktree;
 use crate::usage::Usage;
 
+pub use board::{BoardAdded, BoardArchived, BoardComment, BoardCompleted, BoardStatus, BoardTask, BoardTasks};
 pub use shared_context::{
     Batch, Deleted, Entry, History, KeyLine, Keys, Restored, RestoredKey, SnapshotLine, Snapshots, Version, Written,
 };
@@ -61,6 +63,16 @@ pub enum Response {
     Snapshots(Snapshots),
     /// To `restore`.
     Restored(Restored),
+    /// To `add`.
+    BoardAdded(BoardAdded),
+    /// To `list`.
+    BoardTasks(BoardTasks),
+    /// To `get`, `update`, `claim` and `complete`.
+    BoardTask(Box<BoardTask>),
+    /// To `complete_all`.
+    BoardCompleted(BoardCompleted),
+    /// To `clear`.
+    BoardArchived(BoardArchived),
 }
 
 /// The agents that can be asked.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::agent::tool_names;
-use crate::protocol::parse::{CONTEXT_ACTIONS, SUBAGENT_ACTIONS};
+use crate::protocol::parse::{BOARD_ACTIONS, CONTEXT_ACTIONS, SUBAGENT_ACTIONS};
 use crate::protocol::request;
 
 /// A tool as a door shows it.
@@ -24,7 +24,7 @@ pub struct ToolDefinition {
 
 /// The tools of the native face.
 pub fn native_tools() -> Vec<ToolDefinition> {
-    vec![subagent(), shared_context()]
+    vec![subagent(), shared_context(), manage_tasks()]
 }
 
 /// The tool `subagent`.
@@ -52,6 +52,20 @@ pub fn shared_context() -> ToolDefinition {
             .with::<request::ContextBatch>()
             .with::<request::ContextHistory>()
             .with::<request::ContextLabel>()
+            .into_schema(),
+    }
+}
+
+/// The tool `manage_tasks`.
+pub fn manage_tasks() -> ToolDefinition {
+    ToolDefinition {
+        name: tool_names::MANAGE_TASKS.to_owned(),
+        description: include_str!("manage_tasks.md").trim().to_owned(),
+        input_schema: Flat::new(&BOARD_ACTIONS)
+            .with::<request::BoardUpdate>()
+            .with::<request::BoardClaim>()
+            .with::<request::BoardList>()
+            .with::<request::BoardAdd>()
             .into_schema(),
     }
 }
@@ -120,8 +134,9 @@ fn flatten(field: &mut Value) {
         }
     }
     name_choices(object);
-    if object.get("items").is_some_and(|items| items["type"] == "object") {
-        object.insert("items".to_owned(), json!({"type": "object", "required": ["agent", "task"]}));
+    if let Some(items) = object.get("items").filter(|items| items["type"] == "object") {
+        let short = json!({"type": "object", "required": items["required"]});
+        object.insert("items".to_owned(), short);
     }
 }
 

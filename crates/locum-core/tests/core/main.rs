@@ -15,6 +15,7 @@ mod permission;
 
 mod admission;
 mod agent_files;
+mod board;
 mod definition;
 mod order_of_checks;
 mod release;

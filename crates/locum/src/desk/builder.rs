@@ -179,8 +179,8 @@ impl DeskBuilder {
         self
     }
 
-    /// The tools that come with locum: the reading tools, `write`, `edit`, `bash`, `job`, `web_fetch`, `shared_context`
-    /// and `subagent`.
+    /// The tools that come with locum: the reading tools, `write`, `edit`, `bash`, `job`, `web_fetch`, `shared_context`,
+    /// `manage_tasks` and `subagent`.
     #[must_use]
     pub fn standard_tools(mut self) -> Self {
         self.tools.extend(crate::tools::standard_tools());

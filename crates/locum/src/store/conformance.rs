@@ -2,6 +2,7 @@
 
 pub(super) mod fixture;
 
+mod board;
 mod context;
 mod inbox;
 mod leases;
@@ -57,6 +58,10 @@ cases! {
         the_last_twenty_versions_are_kept_newest_first,
         snapshots_are_kept_and_replaced,
         a_snapshot_survives_every_change_and_other_sessions;
+    board:
+        board_tasks_are_kept_whole_and_in_order,
+        owners_of_board_tasks_are_looked_up,
+        archived_board_tasks_are_kept_for_a_while;
     life:
         sessions_are_listed_by_project,
         an_archived_session_says_so,

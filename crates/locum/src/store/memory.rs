@@ -1,5 +1,6 @@
 //! A store that forgets everything with its process: for tests, and for applications that keep nothing.
 
+mod board;
 mod context;
 mod sessions;
 mod spending;

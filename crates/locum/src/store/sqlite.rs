@@ -3,6 +3,7 @@
 //! One thread writes and commits together whatever is waiting for it; one thread reads. Work goes to them as
 //! functions over a connection, and this file says which function goes where.
 
+mod board;
 mod context;
 mod failure;
 mod leases;

@@ -1,4 +1,4 @@
-//! `shared_context` as agents call it: a request at the desk of the calling task.
+//! `subagent`, `shared_context` and `manage_tasks` as agents call them: a request at the desk of the calling task.
 
 use locum_core::protocol::{Request, parse, schema};
 use locum_core::transcript::{Repeat, ToolOutput, ToolSpec};
@@ -21,6 +21,11 @@ impl DeskTool {
     /// The tool `subagent`. A repeated spawn would be a second task.
     pub(super) fn subagent() -> Self {
         Self::new(schema::subagent(), Repeat::Unsafe)
+    }
+
+    /// The tool `manage_tasks`. A repeated `add` would be a second task on the board.
+    pub(super) fn manage_tasks() -> Self {
+        Self::new(schema::manage_tasks(), Repeat::Unsafe)
     }
 
     fn new(definition: schema::ToolDefinition, repeat: Repeat) -> Self {

@@ -18,6 +18,7 @@ mod governing;
 mod handing_over;
 mod store_faults;
 
+mod board;
 mod budget_trees;
 mod budgets;
 mod callers;

@@ -68,7 +68,8 @@ pub(crate) async fn context(desk: &Desk, input: Value) -> Value {
     shown(desk.call("shared_context", input).await)
 }
 
-fn shown(answer: Result<locum::Response, locum::Refusal>) -> Value {
+/// An answer or a refusal, as a door would show it.
+pub(crate) fn shown(answer: Result<locum::Response, locum::Refusal>) -> Value {
     match answer {
         Ok(response) => json!(response),
         Err(refusal) => json!(refusal),

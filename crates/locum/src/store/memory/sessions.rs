@@ -32,6 +32,7 @@ impl Tables {
             tasks: lookup.tasks.iter().filter_map(known).collect(),
             idempotent: lookup.idempotency_keys.iter().filter_map(idempotent).collect(),
             context: session.context_view(&lookup.context),
+            board: self.board_view(session, lookup.board),
         }
     }
 
@@ -71,6 +72,7 @@ impl Tables {
                 SessionChange::PutSnapshot(snapshot) => {
                     self.session(key).snapshots.insert(snapshot.line.label.clone(), *snapshot);
                 }
+                SessionChange::PutBoardTask(task) => self.session(key).put_board_task(*task),
                 SessionChange::Create => {
                     self.session(key);
                 }
@@ -107,6 +109,7 @@ impl Tables {
                 | SessionChange::PutContext(_)
                 | SessionChange::RemoveContext { .. }
                 | SessionChange::PutSnapshot(_)
+                | SessionChange::PutBoardTask(_)
                 | SessionChange::Create
                 | SessionChange::Archive
                 | SessionChange::Delete => {}

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use locum_core::agent::AgentSpec;
 use locum_core::budget::{Drawn, PurseKey, PurseState};
-use locum_core::ids::{AgentName, SessionId, SessionKey, TaskId, Uid};
-use locum_core::protocol::response::Entry;
+use locum_core::ids::{AgentName, BoardTaskId, SessionId, SessionKey, TaskId, Uid};
+use locum_core::protocol::response::{BoardTask, Entry};
 use locum_core::session::Snapshot;
 use locum_core::task::Record;
 use locum_core::task::outcome::{Outcome, Status};
@@ -40,6 +40,7 @@ pub(super) struct SessionTable {
     pub(super) idempotency: BTreeMap<String, (u64, TaskId)>,
     pub(super) context: BTreeMap<String, ContextSlot>,
     pub(super) snapshots: BTreeMap<String, Snapshot>,
+    pub(super) board: BTreeMap<BoardTaskId, BoardTask>,
 }
 
 /// The tasks of a session that have not ended, so that nobody has to look through those that have.
@@ -81,6 +82,7 @@ impl Default for SessionTable {
             idempotency: BTreeMap::new(),
             context: BTreeMap::new(),
             snapshots: BTreeMap::new(),
+            board: BTreeMap::new(),
         }
     }
 }

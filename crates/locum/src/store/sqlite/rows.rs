@@ -67,7 +67,8 @@ pub(super) fn known_task(row: &Row<'_>) -> Result<KnownTask, Unreadable> {
     })
 }
 
-fn status(row: &Row<'_>) -> Result<Status, Unreadable> {
+/// Reads `status`.
+pub(super) fn status(row: &Row<'_>) -> Result<Status, Unreadable> {
     let word = row.get_ref("status")?.as_str().map_err(rusqlite::Error::from)?;
     Ok(Status::parse(word).ok_or_else(|| corrupt("status", word))?)
 }

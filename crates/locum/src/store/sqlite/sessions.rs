@@ -8,13 +8,13 @@ use locum_core::session::{Acceptance, IdempotentTask, KnownTask, Lookup, Session
 use locum_core::task::{Record, Task, TaskEvent};
 use rusqlite::{Connection, named_params};
 
-use super::context;
 use super::logs::{insert_events, settle};
 use super::rows::{
     EventRow, StandingRow, all, decode, encode, execute, first, known_task, name, select_tasks, task_row,
     undone_on_failure,
 };
 use super::spending;
+use super::{board, context};
 use crate::store::{Decided, Decision, Error, OwnerId, SessionRow, TaskQuery, TaskRow};
 
 /// A session, as it is kept.
@@ -103,6 +103,7 @@ fn view(connection: &Connection, session: Option<&KeptSession>, lookup: &Lookup)
         spawned: session.delegated,
         purses: spending::purses(connection, session.id, &lookup.purses)?,
         context: context::view(connection, session.id, &lookup.context)?,
+        board: board::view(connection, session.id, lookup.board)?,
         ..SessionView::default()
     };
     if lookup.agents {
@@ -168,6 +169,7 @@ impl Changing<'_> {
             SessionChange::PutContext(entry) => context::put(connection, self.session, &entry)?,
             SessionChange::RemoveContext { key, .. } => context::remove(connection, self.session, &key)?,
             SessionChange::PutSnapshot(snapshot) => context::put_snapshot(connection, self.session, &snapshot)?,
+            SessionChange::PutBoardTask(task) => board::put(connection, self.session, &task)?,
             // A session is made before its first change.
             SessionChange::Create => {}
             SessionChange::Archive => {

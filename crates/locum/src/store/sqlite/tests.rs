@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use locum_core::admission::Order;
 use locum_core::budget::PurseKey;
-use locum_core::session::{ContextLookup, Lookup, SessionChange};
+use locum_core::session::{BoardLookup, ContextLookup, Lookup, SessionChange};
 use locum_core::task::outcome::Status;
 use tempfile::TempDir;
 
@@ -91,6 +91,7 @@ async fn everything_survives_reopening() {
         idempotency_keys: vec!["key".to_owned()],
         purses: vec![PurseKey::Session],
         context: ContextLookup::Key("k".to_owned()),
+        board: BoardLookup::Everything,
     };
     let all = TaskQuery::Uids(vec![uid("a"), uid("b"), uid("c")]);
     let before = (store.tasks(all.clone()).await.unwrap(), store.owners().await.unwrap(), log(&store, "c").await);
@@ -413,7 +414,8 @@ async fn tasks_of_an_older_database_are_counted() {
     let connection = rusqlite::Connection::open(&place.path).unwrap();
     let older = "DROP TRIGGER tasks_accepted; DROP TRIGGER tasks_changed; PRAGMA user_version = 2;
         ALTER TABLE sessions DROP COLUMN unfinished; ALTER TABLE sessions DROP COLUMN running;
-        ALTER TABLE sessions DROP COLUMN delegated; DROP TABLE purses; DROP TABLE drawn;";
+        ALTER TABLE sessions DROP COLUMN delegated; DROP TABLE purses; DROP TABLE drawn;
+        DROP TABLE board;";
     connection.execute_batch(older).unwrap();
     drop(connection);
 
