@@ -1,8 +1,10 @@
 //! From what was said to a desk: the first thing that every verb does.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use indicatif::MultiProgress;
 use locum::agents::FileProblem;
 use locum::protocol::{Code, FaceDefaults, Refusal, SubagentAction};
 use locum::settings::environment::Environment;
@@ -12,6 +14,7 @@ use locum::{Executor, Request, Response, ToolRequest};
 use crate::args::Global;
 use crate::commands::trust;
 use crate::output::Output;
+use crate::output::question::Person;
 
 /// Whose words a verb carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) struct Door {
     pub(crate) output: Output,
     /// The model that this call names.
     pub(crate) call_model: Option<String>,
+    /// The lines of progress.
+    pub(crate) bars: MultiProgress,
     setup: Setup,
 }
 
@@ -69,7 +74,12 @@ impl Door {
         orchestrator: Orchestrator,
         executor: Executor,
     ) -> anyhow::Result<Self> {
-        let setup = setup(global, orchestrator, executor);
+        let mut setup = setup(global, orchestrator, executor);
+        let bars = MultiProgress::new();
+        // Only a person who started the tasks, and waits for them here, is asked about them.
+        if orchestrator == Orchestrator::Person && executor == Executor::InProcess && output.can_ask() {
+            setup.asker = Some(Arc::new(Person::new(output, bars.clone())));
+        }
         let opened = setup.open().context("locum cannot start")?;
         // Agents are read when they are needed; whoever names a directory wants to know at once.
         if !global.agents.is_empty() {
@@ -82,7 +92,7 @@ impl Door {
             Orchestrator::Person => global.model.as_deref().map(|model| setup.model_name(model)),
             Orchestrator::Model => None,
         };
-        Ok(Self { opened, output, call_model, setup })
+        Ok(Self { opened, output, call_model, bars, setup })
     }
 
     /// Whether somebody said which session it is.

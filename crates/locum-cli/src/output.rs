@@ -2,6 +2,7 @@
 //! sentences on a terminal, plain text in a pipe, machines get JSON.
 
 pub(crate) mod live;
+pub(crate) mod question;
 mod tables;
 
 use std::io::{IsTerminal, Write};

@@ -104,6 +104,14 @@ pub const WEB_TAGS_MAX: usize = 100_000;
 pub const WEB_NESTING_MAX: usize = 32;
 /// Characters of a page that are shown at once; `offset` shows the next.
 pub const WEB_PAGE_CHARS: usize = 30_000;
+/// Characters of what is searched for: search engines take no more.
+pub const WEB_QUERY_CHARS_MAX: usize = 400;
+/// Results of one search.
+pub const WEB_RESULTS_MAX: usize = 20;
+/// Characters of each line of a result.
+pub const WEB_EXCERPT_CHARS: usize = 500;
+/// Characters of what a call is about that a person is shown: enough to see what it would do.
+pub const QUESTION_CHARS_MAX: usize = 2_000;
 
 /// Characters of a permission rule: a pattern is a few words.
 pub const RULE_CHARS_MAX: usize = 1_000;

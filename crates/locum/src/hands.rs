@@ -9,6 +9,7 @@ use locum_core::task::plan::GrantedTool;
 use locum_core::transcript::ToolSpec;
 use locum_models::Registry;
 
+use crate::asking::Asker;
 use crate::clock::Clock;
 use crate::jobs::Jobs;
 use crate::operation_log::OperationLog;
@@ -38,6 +39,8 @@ pub(crate) struct Hands {
     pub(crate) patience: Patience,
     pub(crate) waits: Waits,
     pub(crate) recorder: Option<Recorder>,
+    /// Who can be asked where a rule wants a person to agree.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
 }
 
 /// The tools that exist here, by name.

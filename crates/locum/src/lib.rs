@@ -17,6 +17,7 @@ pub mod desk;
 pub mod progress;
 
 pub mod agents;
+pub mod asking;
 pub mod tools;
 
 pub mod store;

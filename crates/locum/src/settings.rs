@@ -10,6 +10,7 @@ mod places;
 mod providers;
 pub(crate) mod table;
 mod value;
+mod web_search;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -28,6 +29,9 @@ pub use file::SettingsFile;
 pub(crate) use file::check_project;
 pub use places::{Places, project_root};
 use table::{KEYS, Key};
+
+/// Where the rules of a project are kept, beside the user's: they never take one of those away.
+const PROJECT_RULES: &str = "permissions.project_rules";
 
 const DEFAULTS: &str = include_str!("settings/defaults.toml");
 
@@ -256,9 +260,18 @@ impl Settings {
         self.text("network.ca_file").map(|(path, _)| path)
     }
 
-    /// What agents may use their tools for.
+    /// What agents may use their tools for, as the user says.
     pub fn permission_rules(&self) -> Vec<Rule> {
-        let items = self.value("permissions.rules").and_then(|setting| setting.value.as_array());
+        self.rules("permissions.rules")
+    }
+
+    /// What the project asks for and forbids beside that.
+    pub fn project_rules(&self) -> Vec<Rule> {
+        self.rules(PROJECT_RULES)
+    }
+
+    fn rules(&self, name: &str) -> Vec<Rule> {
+        let items = self.value(name).and_then(|setting| setting.value.as_array());
         items.into_iter().flatten().filter_map(Value::as_str).filter_map(|text| Rule::parse(text).ok()).collect()
     }
 
@@ -306,10 +319,26 @@ mod tests {
                 "p.toml:2: `mcp_servers.x.command` is no setting that a project may have",
             ),
             ("sandbox = \"none\"", "p.toml:1: `sandbox` is no setting that a project may have"),
+            (
+                "[permissions]\nrules = [\"deny bash\", \"allow bash(ls)\"]",
+                "p.toml:2: a project may only add rules that deny or ask, not `allow bash(ls)`",
+            ),
         ] {
             let error = resolve(text).unwrap_err();
             assert!(error.starts_with(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn rules_of_a_project_stand_beside_the_users() {
+        let user = "[permissions]\nrules = [\"deny bash(rm *)\", \"allow bash(rm x)\"]";
+        let user = SettingsFile { origin: Origin::File("u.toml".into()), text: user };
+        let project = "[permissions]\nrules = [\"ask bash\", \"deny write(src/**)\"]";
+        let project = SettingsFile { origin: Origin::Project("p.toml".into()), text: project };
+        let settings = Settings::resolve(&[user, project], &Environment::new([], PathBuf::from("/")), &[]).unwrap();
+        let shown = |rules: Vec<Rule>| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(shown(settings.permission_rules()), ["deny bash(rm *)", "allow bash(rm x)"]);
+        assert_eq!(shown(settings.project_rules()), ["ask bash", "deny write(src/**)"]);
     }
 
     #[test]

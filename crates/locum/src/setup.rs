@@ -31,6 +31,7 @@ use locum_models::{Access, catalogue, providers};
 use crate::agents::muster::judge;
 use crate::agents::project::{ProjectFiles, SETTINGS_FILE};
 use crate::agents::{Review, Search, Trust, TrustList};
+use crate::asking::Asker;
 use crate::clock::{Clock, SystemClock};
 use crate::desk::{BuildError, Desk};
 use crate::engine::Executor;
@@ -44,7 +45,7 @@ use crate::settings::environment::{Environment, LOCUM_SESSION};
 use crate::settings::{Origin, Places, Settings, SettingsError, SettingsFile, project_root, table};
 use crate::store;
 use crate::store::sqlite::SqliteStore;
-use crate::tools::WebFetch;
+use crate::tools::{WebFetch, WebSearch};
 use crate::web::{Client, Dialer};
 
 /// What a door was told.
@@ -62,6 +63,8 @@ pub struct Setup {
     pub session: SessionChoice,
     /// Who works on accepted tasks.
     pub executor: Executor,
+    /// Who can be asked where a rule wants a person to agree.
+    pub asker: Option<Arc<dyn Asker>>,
     /// Whether this process lives for its tasks alone.
     pub(crate) life: Life,
 }
@@ -135,6 +138,7 @@ impl Setup {
             record: None,
             session: SessionChoice::Shared,
             executor: Executor::InProcess,
+            asker: None,
             life: Life::Door,
         }
     }
@@ -228,8 +232,9 @@ impl Setup {
         let (settings, places) = self.settings()?;
         let store = SqliteStore::open(&places.database())?;
         let access = access::find(&settings, &self.environment);
-        let redactor = self.redactor_for(&access);
-        let dialer = Dialer::new(access.proxy.clone(), access.ca_file.clone());
+        let redactor = self.redactor_for(&access, &settings);
+        let client = Arc::new(Client::new(Dialer::new(access.proxy.clone(), access.ca_file.clone())));
+        let engine = settings.search_engine(&self.environment)?;
         let log = open_log(&places, &settings, &redactor)?;
         let recorder = self.record.as_deref().map(|path| self.open_recorder(path, &redactor)).transpose()?;
         let (name, why) = self.session_model(&settings, &access);
@@ -238,7 +243,7 @@ impl Setup {
             .store(Arc::new(store))
             .session_model(&name, &why)
             .standard_tools()
-            .tool(Arc::new(WebFetch::new(Arc::new(Client::new(dialer)))))
+            .tool(Arc::new(WebFetch::new(Arc::clone(&client))))
             .agent_files(Search::of(&self.environment, &places, &root, &settings.packages(), &self.agents))
             .root(root)
             .worktrees(places.worktrees())
@@ -255,12 +260,19 @@ impl Setup {
             .log(log)
             .redact(redactor)
             .rules(settings.permission_rules())
+            .rules(settings.project_rules())
             .sandbox(Sandbox::new(settings.sandbox_level(), &self.environment, &places))
             .executor(self.executor)
             .life(self.life)
             .launcher(Launcher::this_program(&self.naming(&settings), &places)?);
         if let Some(recorder) = recorder {
             builder = builder.recorder(recorder);
+        }
+        if let Some(engine) = engine {
+            builder = builder.tool(Arc::new(WebSearch::new(client, engine)));
+        }
+        if let Some(asker) = &self.asker {
+            builder = builder.asker(Arc::clone(asker));
         }
         Ok(Opened { desk: builder.build()?, settings, places })
     }
@@ -305,13 +317,15 @@ impl Setup {
 
     /// What takes known secrets out of everything that is stored or shown: keys, passwords and headers.
     pub fn redactor(&self, settings: &Settings) -> Redactor {
-        self.redactor_for(&access::find(settings, &self.environment))
+        self.redactor_for(&access::find(settings, &self.environment), settings)
     }
 
-    fn redactor_for(&self, access: &Access) -> Redactor {
+    fn redactor_for(&self, access: &Access, settings: &Settings) -> Redactor {
         // A key that another one outranks is a secret all the same.
         let rows = providers::all().iter().flat_map(|row| &row.key_variables);
-        let keys = rows.filter_map(|variable| self.environment.get(variable)).map(str::trim);
+        let named = settings.named_variables();
+        let variables = rows.chain(&named);
+        let keys = variables.filter_map(|variable| self.environment.get(variable)).map(str::trim);
         Redactor::new(access.secrets().chain(keys))
     }
 

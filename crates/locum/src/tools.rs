@@ -14,6 +14,7 @@ mod read;
 mod think;
 mod tree;
 mod web_fetch;
+mod web_search;
 mod write;
 
 mod input;
@@ -50,6 +51,7 @@ use tokio_util::sync::CancellationToken;
 use self::desk_tool::DeskTool;
 use self::reading::ReadingTool;
 pub(crate) use self::web_fetch::WebFetch;
+pub(crate) use self::web_search::{SearchEngine, SearchKind, WebSearch};
 use self::writing::WritingTool;
 use crate::jobs::{Jobs, TaskBadge};
 use crate::pool::Pool;

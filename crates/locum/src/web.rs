@@ -21,7 +21,5 @@ pub(crate) mod testing;
 
 pub(crate) use address::Address;
 pub(crate) use client::{Ask, Client};
-pub(crate) use dialer::Dialer;
-#[cfg(test)]
-use dialer::Reach;
+pub(crate) use dialer::{Dialer, Reach};
 pub(crate) use page::Page;

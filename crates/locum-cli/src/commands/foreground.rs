@@ -24,7 +24,7 @@ pub(super) enum Asked {
 pub(super) async fn ask(door: &Door, action: SubagentAction, face: FaceDefaults) -> Asked {
     let desk = &door.opened.desk;
     let news = desk.progress();
-    let mut live = Live::new();
+    let mut live = Live::new(door.bars.clone());
     let asked = {
         let answer = door.ask_under(action, face);
         let watch = async {

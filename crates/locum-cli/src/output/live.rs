@@ -23,8 +23,9 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new() -> Self {
-        Self { bars: MultiProgress::new(), lines: HashMap::new() }
+    /// Lines among these bars.
+    pub(crate) fn new(bars: MultiProgress) -> Self {
+        Self { bars, lines: HashMap::new() }
     }
 
     /// Shows news until there is none. Never returns on its own while tasks may run: it is dropped with the wait that

@@ -2,6 +2,7 @@
 //! and a project of its own, models are scripts, and nothing reaches a network.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod asking;
 mod budgets;
 mod conversation;
 mod home;

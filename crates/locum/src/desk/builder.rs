@@ -19,6 +19,7 @@ use super::Desk;
 use super::storm::StatusCalls;
 use crate::agents::Search;
 use crate::agents::staff::Staff;
+use crate::asking::Asker;
 use crate::clock::{Clock, SystemClock};
 use crate::context_changes::ContextHub;
 use crate::engine::{Engine, Executor, Rules};
@@ -60,6 +61,7 @@ use crate::worker::Worker;
 /// | what is logged | [`log`](Self::log) | nothing |
 /// | what models answer | [`recorder`](Self::recorder) | is not recorded |
 /// | what tools may be used for | [`rules`](Self::rules) | everything but protected names |
+/// | who agrees where a rule asks | [`asker`](Self::asker) | nobody |
 /// | what commands are shut into | [`sandbox`](Self::sandbox) | commands are refused |
 /// | who goes on after the end | [`launcher`](Self::launcher), [`executor`](Self::executor) | whoever opens the store next |
 ///
@@ -101,6 +103,7 @@ pub struct DeskBuilder {
     log: OperationLog,
     redactor: Redactor,
     recorder: Option<Recorder>,
+    asker: Option<Arc<dyn Asker>>,
     sandbox: Option<Sandbox>,
     permissions: Permissions,
 }
@@ -134,6 +137,7 @@ impl Default for DeskBuilder {
             log: OperationLog::default(),
             redactor: Redactor::default(),
             recorder: None,
+            asker: None,
             sandbox: None,
             permissions: Permissions::default(),
         }
@@ -288,6 +292,14 @@ impl DeskBuilder {
         self
     }
 
+    /// Who is asked where a rule wants a person to agree; see [`asking`](crate::asking). Without one, such calls are
+    /// denied.
+    #[must_use]
+    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.asker = Some(asker);
+        self
+    }
+
     /// What commands of agents are shut into; see [`sandbox`](crate::sandbox). Without one, tools that run commands
     /// refuse to.
     #[must_use]
@@ -346,6 +358,7 @@ impl DeskBuilder {
                 patience: self.patience,
                 waits: Waits::default(),
                 recorder: self.recorder,
+                asker: self.asker,
             },
             worker: Worker::new(process::this_process(self.life)),
             staff,

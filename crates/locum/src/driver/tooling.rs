@@ -7,7 +7,8 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::try_join_all;
 use locum_core::limits;
-use locum_core::permission::Verdict;
+use locum_core::neutral::neutralise;
+use locum_core::permission::{Rule, Subject, Verdict};
 use locum_core::task::Task;
 use locum_core::task::event::{Activity, StopCause};
 use locum_core::transcript::{Intent, Repeat, ToolCall, ToolEnd, ToolOutput};
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::attend::{Attention, Heard, Interrupt};
+use crate::asking::{Answer, Question};
 use crate::desk::Desk;
 use crate::hands::Hands;
 use crate::jobs::TaskBadge;
@@ -85,12 +87,47 @@ pub(super) async fn clear(
             Verdict::Allowed => cleared.granted.push(Granted { intent: prepared.intent, ..Granted::freely(call) }),
             Verdict::Denied { why } => cleared.refuse(task, hands, call, &why),
             Verdict::Ask { rule } => {
-                let why = format!("the rule `{rule}` wants a person to agree, and nobody can be asked here");
-                cleared.refuse(task, hands, call, &why);
+                let wanted = format!("the rule `{rule}` wants a person to agree");
+                match ask(task, hands, attention, &call, &prepared.subject, &rule).await? {
+                    Answer::Yes => {
+                        let consent = Some(rule.to_string());
+                        cleared.granted.push(Granted { call, intent: prepared.intent, consent });
+                    }
+                    Answer::No => cleared.refuse(task, hands, call, &format!("{wanted}, and the person did not")),
+                    Answer::Nobody => {
+                        cleared.refuse(task, hands, call, &format!("{wanted}, and nobody can be asked here"));
+                    }
+                }
             }
         }
     }
     Ok(cleared)
+}
+
+/// Asks whoever can be asked. Their silence is not the task's.
+async fn ask(
+    task: &Task,
+    hands: &Hands,
+    attention: &Attention,
+    call: &ToolCall,
+    subject: &Subject,
+    rule: &Rule,
+) -> Result<Answer, Interrupt> {
+    let Some(asker) = &hands.asker else { return Ok(Answer::Nobody) };
+    let about = match subject {
+        Subject::Path(text) | Subject::Command(text) | Subject::Address(text) | Subject::Text(text) => text.clone(),
+        Subject::Nothing => call.input.to_string(),
+    };
+    let question = Question {
+        task: task.plan().task_id,
+        agent: task.plan().agent.name.clone(),
+        tool: call.name.clone(),
+        about: neutralise(&about).chars().take(limits::QUESTION_CHARS_MAX).collect(),
+        rule: rule.to_string(),
+    };
+    let heard = Heard::new();
+    heard.hold();
+    attention.attend(asker.ask(&question), Activity::Tool, &heard).await
 }
 
 /// What may be done, and what is answered instead of being done.

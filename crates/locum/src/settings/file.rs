@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use locum_core::agent::roster::nearest;
+use locum_core::permission::{Effect, Rule};
 use toml::{Table, Value};
 
 use super::table::{KEYS, OF_PROJECTS};
-use super::{Origin, Settings, SettingsError, providers, value};
+use super::{Origin, PROJECT_RULES, Settings, SettingsError, providers, value};
 
 /// The text of a file with settings, and whose it is.
 #[derive(Debug, Clone)]
@@ -66,11 +67,23 @@ impl Settings {
                     let message = format!("a project may only turn `{name}` off");
                     return Err(SettingsError { place, message });
                 }
+                if is_of_project && name == "permissions.rules" {
+                    check_strict(value).map_err(|message| SettingsError { place, message })?;
+                    self.put_any(PROJECT_RULES.to_owned(), value.clone(), file.origin.clone());
+                    continue;
+                }
                 self.put(key.name, value.clone(), file.origin.clone());
             }
         }
         Ok(())
     }
+}
+
+/// A project may only narrow what the user allows.
+fn check_strict(rules: &Value) -> Result<(), String> {
+    let texts = rules.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut allowing = texts.filter(|text| Rule::parse(text).is_ok_and(|rule| rule.effect == Effect::Allow));
+    allowing.next().map_or(Ok(()), |rule| Err(format!("a project may only add rules that deny or ask, not `{rule}`")))
 }
 
 fn unknown(name: &str) -> String {

@@ -108,14 +108,14 @@ impl Settings {
         }
     }
 
-    /// The variables that the settings name: keys and headers of providers.
+    /// The variables that the settings name: keys and headers of providers, and the key of the search engine.
     pub(crate) fn named_variables(&self) -> Vec<String> {
         let variables = self.provider_names().into_iter().flat_map(|name| {
             let ProviderSettings { key_variable, headers, .. } = self.provider(name);
             let in_headers = headers.into_iter().filter_map(|(_, value)| value.strip_prefix('$').map(str::to_owned));
             key_variable.into_iter().chain(in_headers)
         });
-        variables.collect()
+        variables.chain(self.search_key_variable()).collect()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use locum_core::protocol::request::{CostPreference, TaskType};
 
+use crate::tools::SearchKind;
+
 /// One setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
@@ -45,7 +47,7 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 const DAY_MS: i64 = 86_400_000;
 
 /// Every setting.
-pub(crate) const KEYS: [Key; 24] = [
+pub(crate) const KEYS: [Key; 27] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     Key { name: "models.fallback", variable: "LOCUM_MODELS_FALLBACK", kind: Kind::List },
     Key { name: "routing.enabled", variable: "LOCUM_ROUTING_ENABLED", kind: Kind::Switch },
@@ -74,15 +76,19 @@ pub(crate) const KEYS: [Key; 24] = [
     Key { name: "network.https_proxy", variable: "HTTPS_PROXY", kind: Kind::Text },
     Key { name: "network.no_proxy", variable: "NO_PROXY", kind: Kind::Text },
     Key { name: "network.ca_file", variable: "LOCUM_CA_FILE", kind: Kind::Text },
+    Key { name: "web_search.kind", variable: "LOCUM_WEB_SEARCH_KIND", kind: Kind::Choice(&SearchKind::WORDS) },
+    Key { name: "web_search.url", variable: "LOCUM_WEB_SEARCH_URL", kind: Kind::Text },
+    Key { name: "web_search.key_variable", variable: "LOCUM_WEB_SEARCH_KEY_VARIABLE", kind: Kind::Text },
 ];
 
 /// What a trusted project may set. Everything else is the user's alone: keys, addresses, sandbox, trust, upper bounds
 /// and what is logged. A new setting is the user's until it is named here.
-pub(crate) const OF_PROJECTS: [&str; 6] = [
+pub(crate) const OF_PROJECTS: [&str; 7] = [
     "model",
     "subagents.enabled",
     "watchdog.startup_timeout_ms",
     "watchdog.inactivity_timeout_ms",
     "watchdog.tool_timeout_ms",
     "shared_context.namespaces",
+    "permissions.rules",
 ];

@@ -7,6 +7,7 @@ mod faulty;
 mod repository;
 mod stage;
 
+mod asking;
 mod cycle;
 
 mod endings;
