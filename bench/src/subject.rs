@@ -93,7 +93,7 @@ pub(crate) async fn run(desk: &Desk, tasks: usize) -> anyhow::Result<()> {
 async fn run_one(desk: &Desk) -> anyhow::Result<()> {
     let entry =
         SpawnEntry { agent: "fetcher".to_owned(), task: "Fetch everything.".to_owned(), ..SpawnEntry::default() };
-    let tool = ToolRequest::Subagent(SubagentAction::Run(Run { entry, background: false }));
+    let tool = ToolRequest::Subagent(SubagentAction::Run(Run { entry, background: None }));
     let answer = desk.handle(Request { tool, face: FaceDefaults::native() }).await;
     match answer {
         Ok(Response::Collected(task)) if task.status == Status::Completed => Ok(()),

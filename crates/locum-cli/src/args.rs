@@ -174,6 +174,12 @@ pub(crate) struct Run {
     pub(crate) task: Vec<String>,
     #[command(flatten)]
     pub(crate) options: TaskOptions,
+    /// Do not wait: print the task's id and leave it to work in the background
+    #[arg(long, conflicts_with = "wait")]
+    pub(crate) background: bool,
+    /// Wait for the answer, also of an agent that works in the background
+    #[arg(long)]
+    pub(crate) wait: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 mod agents;
 mod agents_lint;
 mod agents_new;
+mod agents_show;
 mod board;
 mod call;
 mod chain;

@@ -5,6 +5,7 @@ mod finding;
 pub mod listing;
 mod money;
 mod prompt;
+pub mod receipt;
 pub mod spawn;
 mod tools;
 
@@ -164,7 +165,7 @@ pub fn roster(premises: &Premises<'_>, view: &SessionView) -> Roster {
 }
 
 /// A refusal for an agent that nobody knows.
-fn agent_not_found(name: &str, roster: &Roster) -> Refusal {
+pub fn agent_not_found(name: &str, roster: &Roster) -> Refusal {
     let shown: String = name.chars().take(80).collect();
     let near: Vec<&str> = roster.nearest(name).into_iter().map(crate::ids::AgentName::as_str).collect();
     let hint = if near.is_empty() {

@@ -16,6 +16,7 @@ pub mod matching;
 pub mod note;
 mod portability;
 pub mod roster;
+pub mod said;
 mod source;
 pub mod template;
 mod tool_list;

@@ -127,6 +127,8 @@ pub struct Wish<'a> {
     pub hints: Hints,
     /// The model, or the keyword, that the agent names.
     pub agent: Option<&'a str>,
+    /// Who named it for the agent, where it is not the agent itself.
+    pub agent_fallback: Option<&'a str>,
     /// What is to be done.
     pub task: &'a str,
     /// Whether it takes tools.
@@ -142,14 +144,27 @@ pub struct Choice {
     pub runners_up: Vec<ModelName>,
     /// What was asked for, what answers, why.
     pub receipt: ModelReceipt,
+    /// Whose word counted.
+    pub by: ChosenBy,
     /// What the caller should know.
     pub warning: Option<String>,
 }
 
+/// Whose word decided about a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The call's, by name or by hints.
+    Call,
+    /// The agent's, or that of its fallbacks.
+    Agent,
+    /// The session's: nobody named another, or none could be had.
+    Session,
+}
+
 impl Choice {
-    fn new(model: ModelName, requested: Option<&str>, why: String) -> Self {
+    fn new(model: ModelName, requested: Option<&str>, why: String, by: ChosenBy) -> Self {
         let receipt = ModelReceipt { requested: requested.map(str::to_owned), effective: model.to_string(), why };
-        Self { model, runners_up: Vec::new(), receipt, warning: None }
+        Self { model, runners_up: Vec::new(), receipt, by, warning: None }
     }
 
     fn warned(mut self, warning: Option<String>) -> Self {
@@ -174,41 +189,52 @@ pub fn choose(wish: &Wish<'_>, catalogue: &Catalogue) -> Result<Choice, Refusal>
     }
     let mut hints = wish.hints.clone();
     hints.cost_preference = hints.cost_preference.or(by_agent);
-    route("the call's hints", &hints, wish, catalogue)
+    route("the call's hints", &hints, ChosenBy::Call, wish, catalogue)
 }
 
 fn choose_for_call(name: &str, wish: &Wish<'_>, catalogue: &Catalogue) -> Result<Choice, Refusal> {
     if let Some(preference) = keyword::preference(name) {
-        return route(name, &Hints { cost_preference: Some(preference), ..wish.hints.clone() }, wish, catalogue);
+        let hints = Hints { cost_preference: Some(preference), ..wish.hints.clone() };
+        return route(name, &hints, ChosenBy::Call, wish, catalogue);
     }
     let model = catalogue.resolve(name).ok_or_else(|| catalogue.not_found(name))?;
     let unused = (!wish.hints.is_empty()).then(|| "the call names its model: its hints are not used".to_owned());
-    Ok(Choice::new(model, Some(name), "named by the call".to_owned()).warned(unused))
+    Ok(Choice::new(model, Some(name), "named by the call".to_owned(), ChosenBy::Call).warned(unused))
 }
 
 fn choose_for_agent(wish: &Wish<'_>, catalogue: &Catalogue) -> Result<Choice, Refusal> {
     let session = &catalogue.session;
     let Some(name) = wish.agent.filter(|name| !is_inherit(name)) else {
-        return Ok(Choice::new(session.name.clone(), None, format!("the session's model ({})", session.why)));
+        let why = format!("the session's model ({})", session.why);
+        return Ok(Choice::new(session.name.clone(), None, why, ChosenBy::Session));
     };
     if let Some(preference) = keyword::preference(name) {
-        return route(name, &Hints { cost_preference: Some(preference), ..Hints::default() }, wish, catalogue);
+        let hints = Hints { cost_preference: Some(preference), ..Hints::default() };
+        return route(name, &hints, ChosenBy::Agent, wish, catalogue);
     }
     if let Some(model) = catalogue.resolve(name) {
-        return Ok(Choice::new(model, Some(name), "named by the agent".to_owned()));
+        let by = wish.agent_fallback.unwrap_or("the agent");
+        return Ok(Choice::new(model, Some(name), format!("named by {by}"), ChosenBy::Agent));
     }
     let warning = format!("the agent's model `{name}` is not known: the session's model {} is used", session.name);
-    let choice = Choice::new(session.name.clone(), Some(name), "the agent's model is not known".to_owned());
+    let why = "the agent's model is not known".to_owned();
+    let choice = Choice::new(session.name.clone(), Some(name), why, ChosenBy::Session);
     Ok(choice.warned(Some(warning)))
 }
 
 /// Chooses the best of the models that can be had. Where there is none it is the session's model, unless the call
 /// insists on a name that none of them has.
-fn route(requested: &str, hints: &Hints, wish: &Wish<'_>, catalogue: &Catalogue) -> Result<Choice, Refusal> {
+fn route(
+    requested: &str,
+    hints: &Hints,
+    by: ChosenBy,
+    wish: &Wish<'_>,
+    catalogue: &Catalogue,
+) -> Result<Choice, Refusal> {
     let session = &catalogue.session;
     if catalogue.stands_in {
         let why = format!("`{requested}` resolves to the session's model ({})", session.why);
-        return Ok(Choice::new(session.name.clone(), Some(requested), why));
+        return Ok(Choice::new(session.name.clone(), Some(requested), why, ChosenBy::Session));
     }
     let Ranking { need, candidates, passed_over } =
         rank(Need::of(wish.task, hints, &catalogue.rules, wish.tools), catalogue);
@@ -218,12 +244,12 @@ fn route(requested: &str, hints: &Hints, wish: &Wish<'_>, catalogue: &Catalogue)
             return Err(out_of_scope(scope, &passed_over, catalogue));
         }
         let why = format!("`{requested}`: no model can be chosen here, so the session's model ({})", session.why);
-        return Ok(Choice::new(session.name.clone(), Some(requested), why));
+        return Ok(Choice::new(session.name.clone(), Some(requested), why, ChosenBy::Session));
     };
     let count = candidates.len() + 1;
     let why =
         format!("`{requested}`: best of {count} ({}); rating {}, score {:.1}", need.because, best.rating, best.score);
-    let mut choice = Choice::new(best.name, Some(requested), why);
+    let mut choice = Choice::new(best.name, Some(requested), why, by);
     choice.runners_up = candidates.map(|candidate| candidate.name).take(limits::FALLBACK_MODELS_MAX).collect();
     Ok(choice)
 }

@@ -27,6 +27,7 @@ pub(crate) mod staff;
 mod stamps;
 pub(crate) mod trust;
 mod watch;
+mod written;
 
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,7 @@ pub use muster::{Muster, ProjectStanding};
 pub use places::{Place, PlaceKind, Search};
 pub use review::{Review, ReviewedFile};
 pub use trust::{Trust, TrustError, TrustList, TrustedProject};
+pub use written::{Written, WrittenFields};
 
 pub use create::{CreateError, create};
 pub use lint::{Lint, LintedFile, dialect_of};

@@ -35,7 +35,7 @@ use crate::operation_log::Operation;
 use crate::progress::Progress;
 use crate::{store, worker};
 
-pub use agents::{ListedAgent, Mark};
+pub use agents::{ListedAgent, Mark, ShownAgent, ShownValue};
 pub use builder::{BuildError, DeskBuilder};
 pub use follow::Following;
 pub use models::Routed;

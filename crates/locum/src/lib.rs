@@ -48,7 +48,7 @@ mod worker;
 mod workspace;
 mod writers;
 
-pub use desk::{BuildError, Desk, DeskBuilder, Following, ListedAgent, Mark, Stay};
+pub use desk::{BuildError, Desk, DeskBuilder, Following, ListedAgent, Mark, ShownAgent, ShownValue, Stay};
 pub use engine::Executor;
 pub use locum_core::agent::AgentSpec;
 pub use locum_core::ids::{AgentName, SessionId, SessionKey, TaskId, Timestamp, Uid};

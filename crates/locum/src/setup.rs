@@ -178,7 +178,7 @@ impl Setup {
     fn project_settings(&self, places: &Places) -> Option<(PathBuf, String)> {
         let root = self.project();
         root.join(SETTINGS_FILE).symlink_metadata().ok()?;
-        let files = ProjectFiles::read_root(&root);
+        let files = ProjectFiles::read(&self.search(places, &[]));
         // A list of trusted projects that cannot be read trusts nothing; whoever looks at agents is told why.
         let trust = judge(&files, &places.trust_file()).unwrap_or(Trust::Untrusted);
         let file = files.settings.filter(|_| trust.is_in_force())?;
@@ -192,7 +192,7 @@ impl Setup {
     /// There is no home directory.
     pub fn review(&self) -> Result<Review, SetupError> {
         let places = Places::find(&self.environment).map_err(SetupError::Places)?;
-        Ok(Review::of(&self.project(), &places.trust_file()))
+        Ok(Review::of(&self.search(&places, &[])))
     }
 
     /// The list of trusted projects.
@@ -210,16 +210,18 @@ impl Setup {
         project_root(self.environment.working_directory().unwrap_or(std::path::Path::new(".")))
     }
 
-    /// The directories with agent files: the user's, the project's, and those that were named. They need not exist.
+    /// Where agents are looked for: by a desk, and by those who only look at files.
     ///
     /// # Errors
     ///
-    /// There is no home directory.
-    pub fn agent_directories(&self) -> Result<Vec<PathBuf>, SetupError> {
-        let places = Places::find(&self.environment).map_err(SetupError::Places)?;
-        let search = Search::of(&self.environment, &places, &self.project(), &[], &self.agents);
-        let all = search.user.into_iter().chain(search.project).chain(search.named);
-        Ok(all.map(|place| place.directory).collect())
+    /// As [`Setup::settings`], which name the packages.
+    pub fn agent_places(&self) -> Result<Search, SetupError> {
+        let (settings, places) = self.settings()?;
+        Ok(self.search(&places, &settings.packages()))
+    }
+
+    fn search(&self, places: &Places, packages: &[String]) -> Search {
+        Search::of(&self.environment, places, &self.project(), packages, &self.agents)
     }
 
     /// Opens the store and builds the desk. Agent files are read when they are first needed; those that cannot be read
@@ -244,7 +246,7 @@ impl Setup {
             .session_model(&name, &why)
             .standard_tools()
             .tool(Arc::new(WebFetch::new(Arc::clone(&client))))
-            .agent_files(Search::of(&self.environment, &places, &root, &settings.packages(), &self.agents))
+            .agent_files(self.search(&places, &settings.packages()))
             .root(root)
             .worktrees(places.worktrees())
             .session(&self.session_id())

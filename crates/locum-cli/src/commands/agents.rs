@@ -1,26 +1,29 @@
 //! `locum agents`: who can be asked.
 
+use locum::agent::hidden::escape;
 use locum::agents::FileProblem;
-use locum::protocol::{Code, FaceDefaults, Refusal};
+use locum::protocol::FaceDefaults;
 use locum::{Executor, ListedAgent};
 use serde_json::json;
 
+use super::agents_show;
 use crate::args::{Agents, Global};
 use crate::door::{Door, Orchestrator};
 use crate::output::{Exit, Output, Table};
 
 pub(super) async fn agents(args: Agents, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
-    let listed = match door.opened.desk.all_agents(&FaceDefaults::person()).await {
-        Ok(listed) => listed,
-        Err(refusal) => return Ok(output.refuse(&refusal)),
-    };
-    Ok(match args {
-        Agents::List => list(&door, &listed),
-        Agents::Show { name } => show(&door, &listed, &name),
+    let desk = &door.opened.desk;
+    let exit = match args {
+        Agents::List => desk.all_agents(&FaceDefaults::person()).await.map(|listed| list(&door, &listed)),
+        Agents::Show { name } => {
+            let shown = desk.show_agent(&name, &FaceDefaults::person()).await;
+            shown.map(|shown| agents_show::show(&shown, output))
+        }
         // They need no desk of a runtime and were answered before one was made.
-        Agents::Lint(_) | Agents::New(_) | Agents::Trust(_) => Exit::Done,
-    })
+        Agents::Lint(_) | Agents::New(_) | Agents::Trust(_) => Ok(Exit::Done),
+    };
+    Ok(exit.unwrap_or_else(|refusal| output.refuse(&refusal)))
 }
 
 fn list(door: &Door, listed: &[ListedAgent]) -> Exit {
@@ -42,7 +45,7 @@ fn list(door: &Door, listed: &[ListedAgent]) -> Exit {
             line.model.clone(),
             line.max_turns.to_string(),
             line.tools.len().to_string(),
-            line.description.clone(),
+            escape(&line.description),
         ]);
     }
     for problem in &muster.problems {
@@ -59,30 +62,4 @@ fn list(door: &Door, listed: &[ListedAgent]) -> Exit {
 
 fn stem(problem: &FileProblem) -> String {
     problem.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-fn show(door: &Door, listed: &[ListedAgent], name: &str) -> Exit {
-    let Some(agent) = listed.iter().find(|agent| agent.line.name.as_str() == name) else {
-        let names: Vec<&str> = listed.iter().map(|agent| agent.line.name.as_str()).collect();
-        let refusal = Refusal::new(Code::AgentNotFound, format!("no agent is called `{name}`"));
-        return door.output.refuse(&refusal.hint(format!("the agents are {}", names.join(", "))));
-    };
-    if door.output.is_json() {
-        door.output.json(&json!({"agent": agent, "prompt": agent.prompt}));
-        return Exit::Done;
-    }
-    door.output.answer(&page(agent));
-    door.output.answer(&format!("\n{}", agent.prompt));
-    Exit::Done
-}
-
-fn page(agent: &ListedAgent) -> String {
-    let line = &agent.line;
-    let tools = if line.tools.is_empty() { "none".to_owned() } else { line.tools.join(", ") };
-    let mark = agent.mark.map(|mark| format!(", {}", mark.as_str())).unwrap_or_default();
-    let path = agent.path.as_ref().map(|path| format!(" {}", path.display())).unwrap_or_default();
-    format!(
-        "{}: {}\nsource   {}{mark}{path}\nmodel    {}\nturns    {}\ntools    {tools}",
-        line.name, line.description, line.source, line.model, line.max_turns
-    )
 }

@@ -15,7 +15,7 @@ use crate::output::{Exit, Output};
 
 pub(super) fn lint(args: &LintArgs, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let setup = door::setup(global, Orchestrator::Person, Executor::InProcess);
-    let search = setup.agent_directories().context("the places with agents are not known")?;
+    let search = setup.agent_places().context("the places with agents are not known")?;
     let lint = Lint { target: args.program.map(Into::into), strict: global.strict };
     let files = match &args.path {
         None => lint.places(&search),

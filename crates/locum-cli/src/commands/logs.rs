@@ -4,6 +4,7 @@ use locum::Executor;
 use locum::task::{Record, TaskEvent};
 use locum::transcript::ToolEnd;
 
+use super::run::left_out;
 use crate::args::{Global, TaskArgs};
 use crate::door::{Door, Orchestrator};
 use crate::output::{Exit, Output};
@@ -37,8 +38,9 @@ fn describe(event: &TaskEvent) -> String {
         TaskEvent::Accepted { plan, parked } => {
             let tools: Vec<&str> = plan.grants.tools.iter().map(|tool| tool.name.as_str()).collect();
             let parked = parked.map_or("", |_| ", waiting to start");
+            let left_out = left_out(&plan.receipt).map(|left_out| format!("; {left_out}")).unwrap_or_default();
             format!(
-                "accepted for @{} with {}, {} turns, tools: {}{parked}",
+                "accepted for @{} with {}, {} turns, tools: {}{parked}{left_out}",
                 plan.agent.name,
                 plan.model,
                 plan.bounds.max_turns,

@@ -1,9 +1,11 @@
 //! `locum run`: ask one agent and wait for its answer.
 
+use anyhow::Context as _;
 use locum::Executor;
 use locum::protocol::request::Run;
 use locum::protocol::response::Collected;
 use locum::protocol::{FaceDefaults, Refusal, Response, SubagentAction};
+use locum::task::plan::Receipt;
 use locum::task::{Reason, Status};
 
 use super::foreground::{self, Asked};
@@ -16,10 +18,19 @@ pub(super) async fn run(args: args::Run, global: &Global, output: Output) -> any
     let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
     let task = foreground::task_text(&args.task)?;
     let entry = foreground::entry(&door, args.agent, task, args.options);
-    let action = SubagentAction::Run(Run { entry, background: false });
+    // What neither flag says is the agent's to say.
+    let background = (args.background || args.wait).then_some(args.background);
+    let action = SubagentAction::Run(Run { entry, background });
     match foreground::ask(&door, action, FaceDefaults::person()).await {
         Asked::Interrupted => Ok(interrupted(output)),
-        Asked::Answered(answer) => Ok(present(&door, *answer).await),
+        Asked::Answered(answer) => {
+            let is_left = matches!(*answer, Ok(Response::Background(_)));
+            let exit = present(&door, *answer).await;
+            if is_left {
+                door.opened.desk.close().await.context("unfinished tasks could not be handed on")?;
+            }
+            Ok(exit)
+        }
     }
 }
 
@@ -38,6 +49,13 @@ async fn present(door: &Door, answer: Result<Response, Refusal>) -> Exit {
         Ok(Response::Collected(task)) => {
             show(door, &task).await;
             exit_of(&task)
+        }
+        Ok(Response::Background(left)) if !door.output.is_json() => {
+            for id in &left.task_ids {
+                door.output.answer(&id.to_string());
+                door.output.note(&format!("{id} works in the background; `locum wait {id}`, then `locum collect {id}`"));
+            }
+            Exit::Done
         }
         Ok(other) => {
             door.output.json(&other);
@@ -63,7 +81,17 @@ pub(super) async fn show(door: &Door, task: &Collected) {
     for warning in &task.warnings {
         output.warn(warning);
     }
+    if let Some(left_out) = left_out(&task.receipt) {
+        output.note(&left_out);
+    }
     output.note(&footer(task));
+}
+
+/// What the agent asked for and did not get, on one line; what else differs is among the warnings.
+pub(super) fn left_out(receipt: &Receipt) -> Option<String> {
+    let dropped = receipt.tools.dropped.iter().chain(&receipt.not_honoured);
+    let all: Vec<String> = dropped.map(|dropped| format!("{} ({})", dropped.name, dropped.why)).collect();
+    (!all.is_empty()).then(|| format!("left out: {}", all.join(", ")))
 }
 
 /// What a task was and what it used, on one line.

@@ -74,6 +74,48 @@ fn lint_answers_programs() {
     assert_eq!((&note["severity"], &note["topic"]), (&"warning".into(), &"unknown_key".into()));
 }
 
+/// Whoever lints sees the files that whoever asks an agent sees: packages, what was named, nothing behind a link out of
+/// the project.
+#[test]
+fn lint_looks_where_agents_are_looked_for() {
+    let home = Home::new();
+    let broken = "---\nmaxTurns: many\n---\nBody.\n";
+    let write = |path: &str| {
+        let path = home.root().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, broken).unwrap();
+    };
+    for path in ["pack/agents/a.md", ".pi/agent/agents/b.md", "home/config/agents/c.md", "project/.acai/subagents/d.md", "top/deep/e.md"] {
+        write(path);
+    }
+    std::fs::write(home.locum_home().join("config/config.toml"), "[agents]\npackages = [\"~/pack\"]\n").unwrap();
+    std::fs::create_dir_all(home.project().join(".claude")).unwrap();
+    std::os::unix::fs::symlink(home.root().join("top"), home.project().join(".claude/agents")).unwrap();
+    let places = ["--agents", "../top", "--agents", "nowhere", "--json"];
+    let linted: Value = serde_json::from_str(&home.locum(&[&["agents", "lint"][..], &places].concat()).stdout).unwrap();
+    let listed: Value = serde_json::from_str(&home.locum(&[&["agents", "list"][..], &places].concat()).stdout).unwrap();
+    let paths = |all: &Value, key: &str| {
+        let mut paths: Vec<String> =
+            all.as_array().unwrap().iter().map(|file| file[key].as_str().unwrap().to_owned()).collect();
+        paths.sort();
+        paths
+    };
+    assert_eq!(paths(&linted["files"], "path"), paths(&listed["problems"], "file"));
+    assert_eq!(linted["files"].as_array().unwrap().len(), 7, "{linted}");
+}
+
+#[test]
+fn any_agent_with_a_file_may_be_copied() {
+    let home = Home::new();
+    let path = home.root().join(".claude/agents/mine.md");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, "---\nname: mine\ndescription: Mine\n---\nBe mine.\n").unwrap();
+    let ran = home.locum(&["agents", "new", "yours", "--from", "mine"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let copy = std::fs::read_to_string(home.project().join(".locum/agents/yours.md")).unwrap();
+    assert!(copy.contains("name: yours") && copy.contains("Be mine."), "{copy}");
+}
+
 #[test]
 fn one_broken_file_is_listed_and_the_others_work() {
     let home = home_with(&[
@@ -140,6 +182,7 @@ fn strict_refuses_what_would_be_left_out_and_nothing_is_written() {
         ("endless", "tools: ls\nmaxTurns: 99", "99"),
         ("modelless", "tools: ls\nmodel: nobodys-model", "`nobodys-model` is not known"),
         ("serverless", "tools: ls\nmcpServers: github", "the MCP servers of the agent are not reached: github"),
+        ("hooked", "tools: ls\nhooks: {stop: rm}", "`hooks`: locum runs no hooks yet"),
     ];
     for (name, fields, loss) in cases {
         home.write(&format!("agents/{name}.md"), &format!("---\ndescription: d\n{fields}\n---\nYou help.\n"));

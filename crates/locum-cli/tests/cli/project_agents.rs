@@ -186,6 +186,42 @@ fn trust_is_pinned_to_what_was_seen() {
     run(3);
 }
 
+/// In a home directory some places of the project are the user's own, which need no trust; who asks and who judges must
+/// mean the same files.
+#[test]
+fn a_home_directory_that_is_a_project_can_be_trusted() {
+    let home = Home::new();
+    std::fs::create_dir(home.root().join(".git")).unwrap();
+    write_home(&home, ".claude/agents/mine.md", &file("mine", "d"));
+    write_home(&home, ".pi/agents/theirs.md", &file("theirs", "d"));
+    write_home(&home, ".locum/config.toml", "[watchdog]\ntool_timeout_ms = 5000\n");
+    let locum = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.current_dir(home.root());
+        crate::home::run(command, b"")
+    };
+    let standing = || answer(&locum(&["agents", "list", "--json"]))["project"]["trust"].clone();
+    assert_eq!(standing(), "untrusted");
+    let trusted = answer(&locum(&["agents", "trust", "--yes", "--json"]));
+    let files: Vec<&str> =
+        trusted["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(files, [".pi/agents/theirs.md", ".locum/config.toml"]);
+    assert_eq!(standing(), "trusted");
+    let settings = locum(&["config", "show"]);
+    assert!(settings.stdout.contains("5000"), "{settings:?}");
+    // Where agents are named on top, or in the place of the user's, trust is about the same files.
+    for variables in [("LOCUM_AGENT_PATH", home.root().join(".pi/agents")), ("LOCUM_AGENT_PACKAGES", home.root().join(".pi"))] {
+        let mut command = home.command(&["agents", "list", "--json"]);
+        command.current_dir(home.root()).env(variables.0, variables.1);
+        assert_eq!(answer(&crate::home::run(command, b""))["project"]["trust"], "trusted", "{}", variables.0);
+    }
+    // What is the user's own may change without a question; what is the project's may not.
+    write_home(&home, ".claude/agents/mine.md", &file("mine", "other"));
+    assert_eq!(standing(), "trusted");
+    write_home(&home, ".pi/agents/theirs.md", &file("theirs", "other"));
+    assert_eq!(standing(), "changed");
+}
+
 #[test]
 fn hidden_characters_are_shown_before_trust() {
     let home = Home::new();

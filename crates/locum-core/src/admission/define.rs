@@ -42,7 +42,10 @@ pub fn define(
                 .hint("choose another name, or say replace: true"));
         }
         agent.version = existing.version + 1;
-    } else if view.defined.len() >= limits::DEFINED_AGENTS_MAX {
+    }
+    // What takes the place of a file's agent is one more of the session's own.
+    let is_new = view.defined.iter().all(|defined| defined.name != agent.name);
+    if is_new && view.defined.len() >= limits::DEFINED_AGENTS_MAX {
         return Err(Refusal::invalid(format!("a session defines at most {} agents", limits::DEFINED_AGENTS_MAX)));
     }
     let answer = Defined {

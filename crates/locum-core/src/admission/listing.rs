@@ -1,15 +1,47 @@
 //! Who can be asked.
 
+use crate::admission::receipt::Given;
 use crate::admission::{Premises, tools};
-use crate::agent::AgentSpec;
-use crate::protocol::FaceDefaults;
+use crate::agent::{AgentSpec, Isolation};
 use crate::protocol::response::{AgentLine, Agents};
+use crate::protocol::{FaceDefaults, Refusal, SpawnEntry};
 use crate::routing::{self, Wish};
 use crate::session::SessionView;
+use crate::task::plan::ValueReceipt;
 
 /// Every agent that can be asked, with the values that a task of it would have now.
 pub fn list_agents(premises: &Premises<'_>, face: &FaceDefaults, view: &SessionView) -> Agents {
     Agents { agents: premises.roster_of(view).iter().map(|agent| line(agent, premises, face)).collect() }
+}
+
+/// What a task of this agent would have if the call said nothing, value by value with where it comes from; by the names
+/// that files use.
+pub fn explain(
+    agent: &AgentSpec,
+    premises: &Premises<'_>,
+    face: &FaceDefaults,
+) -> Result<Vec<(&'static str, ValueReceipt)>, Refusal> {
+    let completed = premises.fallbacks.complete(agent);
+    let agent = &completed.agent;
+    let granted = tools::grant(agent, face.tools, premises, premises.depth_left().unwrap_or(0));
+    let wish = Wish {
+        agent: agent.model.as_deref(),
+        agent_fallback: completed.origin("model"),
+        tools: !granted.tools.is_empty(),
+        ..Wish::default()
+    };
+    let choice = routing::choose(&wish, premises.catalogue)?;
+    let (max_turns, clamped) = premises.turns_of(agent);
+    let given = Given {
+        entry: &SpawnEntry::default(),
+        completed: &completed,
+        choice: &choice,
+        tools: &granted.receipt,
+        max_turns,
+        clamped: clamped.as_deref(),
+        isolation: agent.isolation.unwrap_or(Isolation::None),
+    };
+    Ok(given.explained())
 }
 
 /// One agent with the values that a task of it would have now.

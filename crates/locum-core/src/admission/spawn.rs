@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::admission::finding::{self, MissingRule};
 use crate::admission::money::{FirstRequest, unkept};
+use crate::admission::receipt::{self, Given};
 use crate::admission::{Caller, Premises, Worktrees, prompt, tools};
 use crate::agent::roster::Found;
 use crate::agent::{AgentSpec, Isolation, Roster, tool_names};
@@ -17,8 +18,7 @@ use crate::session::{Acceptance, IdempotentTask, KnownTask, SessionView};
 use crate::task::event::Parked;
 use crate::task::outcome::Status;
 use crate::task::plan::{
-    AgentReceipt, Among, Assignment, Bounds, GrantedTool, Grants, HandOn, LOG_VERSION, Lineage, Plan, Receipt,
-    StartRule, tool_chars,
+    Among, Assignment, Bounds, GrantedTool, Grants, HandOn, LOG_VERSION, Lineage, Plan, StartRule, tool_chars,
 };
 use crate::usage::{Budget, tokens_of_chars};
 
@@ -127,7 +127,7 @@ impl Admission<'_> {
         let mut plan = self.plan(order, &found, start, depth_left)?;
         plan.warnings.extend(substitution);
         if self.face.strict {
-            check_losses(&plan)?;
+            receipt::check_losses(&plan)?;
         }
         let idempotency = entry.idempotency_key.clone().map(|key| (key, fingerprint));
         Ok(Admitted::New(Box::new(Acceptance { plan, parked, idempotency })))
@@ -209,18 +209,22 @@ impl Admission<'_> {
             call: entry.model.as_deref(),
             hints: Hints::from(entry),
             agent: agent.model.as_deref(),
+            agent_fallback: completed.origin("model"),
             task: &entry.task,
             tools: !granted.tools.is_empty(),
         };
         let choice = routing::choose(&wish, premises.catalogue)?;
         let own = agent.locum.fallback_models.as_deref().unwrap_or_default();
         let (fallback, unknown) = routing::fallback(&choice, own, premises.catalogue);
-        let Choice { model, receipt: model_receipt, warning, .. } = choice;
         let isolation = entry.isolation.or(agent.isolation).unwrap_or(Isolation::None);
         check_isolation(isolation, premises.worktrees)?;
+        let runs_commands = granted.tools.iter().any(|tool| premises.commands.tools.contains(&tool.name));
+        let (tools, clamped) = (&granted.receipt, clamped.as_deref());
+        let given = Given { entry, completed: &completed, choice: &choice, tools, max_turns, clamped, isolation };
+        let receipt = given.receipt(found, premises.commands.sandbox.filter(|_| runs_commands));
+        let Choice { model, warning, .. } = choice;
         let price = premises.catalogue.price_of(&model);
         let delegates = granted.tools.iter().any(|tool| tool.name == tool_names::SUBAGENT);
-        let runs_commands = granted.tools.iter().any(|tool| premises.commands.tools.contains(&tool.name));
         let first = FirstRequest { model: &model, price, input: first, delegates };
         let purses = self.fund(order, &mut budget, &first)?;
         let unkept = unkept(agent, &first);
@@ -248,16 +252,8 @@ impl Admission<'_> {
             },
             start,
             face: self.face.clone(),
-            receipt: Receipt {
-                agent: agent_receipt(&entry.agent, found),
-                model: model_receipt,
-                tools: granted.receipt,
-                max_turns,
-                isolation,
-                sandbox: premises.commands.sandbox.filter(|_| runs_commands).map(str::to_owned),
-                mcp_servers: Vec::new(),
-            },
-            warnings: clamped.into_iter().chain(warning).chain(unknown).chain(unkept).chain(unreached(agent)).collect(),
+            receipt,
+            warnings: clamped.map(str::to_owned).into_iter().chain(warning).chain(unknown).chain(unkept).chain(receipt::unreached(agent)).collect(),
         })
     }
 }
@@ -273,32 +269,6 @@ fn idempotent_task(acceptance: &Acceptance) -> Option<(String, IdempotentTask)> 
     };
     let known = KnownTask { uid: plan.uid.clone(), agent: plan.agent.name.clone(), status, collected: false };
     Some((key, IdempotentTask { fingerprint, task_id: plan.task_id, known }))
-}
-
-/// What the agent's file asks for and nobody gives it, beside the tools, which the receipt lists one by one.
-fn unreached(agent: &AgentSpec) -> Option<String> {
-    let servers = agent.mcp_servers.as_deref().filter(|servers| !servers.is_empty())?;
-    Some(format!("the MCP servers of the agent are not reached: {}", servers.join(", ")))
-}
-
-/// Refuses a plan that gives less than was asked for, or something else.
-fn check_losses(plan: &Plan) -> Result<(), Refusal> {
-    let dropped = plan.receipt.tools.dropped.iter().map(|tool| format!("the tool `{}`: {}", tool.name, tool.why));
-    let losses: Vec<String> = dropped.chain(plan.warnings.iter().cloned()).collect();
-    if losses.is_empty() {
-        return Ok(());
-    }
-    let message = format!("the task would not get all that was asked for: {}", losses.join("; "));
-    Err(Refusal::invalid(message).hint("change the agent or the call, or leave --strict out"))
-}
-
-fn agent_receipt(requested: &str, found: &Found) -> AgentReceipt {
-    AgentReceipt {
-        requested: requested.to_owned(),
-        resolved: found.agent.name.to_string(),
-        how: found.how.as_str().to_owned(),
-        source: found.agent.source.as_str().to_owned(),
-    }
 }
 
 fn lineage(caller: &Caller, agent: &AgentSpec, task_id: TaskId) -> Lineage {

@@ -4,7 +4,7 @@ use crate::admission::Premises;
 use crate::agent::AgentSpec;
 use crate::agent::tool_names::{MANAGE_TASKS, READING, SUBAGENT, canonical, covers};
 use crate::protocol::request::DefaultTools;
-use crate::task::plan::{DroppedTool, GrantedTool, ToolsReceipt};
+use crate::task::plan::{Dropped, GrantedTool, ToolsReceipt};
 
 /// The tools of a task and the receipt for them.
 pub(super) struct Granted {
@@ -30,7 +30,7 @@ pub(super) fn grant(agent: &AgentSpec, defaults: DefaultTools, premises: &Premis
             Ok(tool) => tools.push(tool),
             // What an agent did not ask for by name is not missed.
             Err(_) if agent.tools.is_none() => {}
-            Err(why) => dropped.push(DroppedTool { name: name.to_owned(), why: why.to_owned() }),
+            Err(why) => dropped.push(Dropped { name: name.to_owned(), why: why.to_owned() }),
         }
     }
     let effective = tools.iter().map(|tool| tool.name.clone()).collect();

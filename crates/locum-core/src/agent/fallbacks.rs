@@ -1,5 +1,6 @@
 //! What agents get that do not say otherwise: the `_defaults.md` files in force, and from which of them a value comes.
 
+use crate::agent::said::said;
 use crate::agent::{AgentDefaults, AgentSpec, MissingAgent};
 use crate::ids::AgentName;
 
@@ -57,30 +58,13 @@ impl Fallbacks {
         for layer in self.layers.iter().rev() {
             let before = said(&completed.agent);
             layer.defaults.apply(&mut completed.agent);
-            let after = said(&completed.agent);
-            let gained = before.iter().zip(after).filter(|((_, before), (_, after))| !before && *after);
-            completed.origins.extend(gained.map(|((field, _), _)| (*field, layer.origin.clone())));
+            let is_new = |field: &&'static str| before.iter().all(|(known, _)| known != field);
+            let gained = said(&completed.agent).into_iter().map(|(field, _)| field);
+            let origin = |field| (field, layer.origin.clone());
+            completed.origins.extend(gained.filter(is_new).map(origin));
         }
         completed
     }
-}
-
-/// The fields that a fallback can fill, and whether the agent has them.
-fn said(agent: &AgentSpec) -> [(&'static str, bool); 12] {
-    [
-        ("model", agent.model.is_some()),
-        ("tools", agent.tools.is_some()),
-        ("disallowedTools", agent.denied_tools.is_some()),
-        ("readonly", agent.readonly.is_some()),
-        ("background", agent.background.is_some()),
-        ("maxTurns", agent.max_turns.is_some()),
-        ("timeout", agent.timeout_s.is_some()),
-        ("isolation", agent.isolation.is_some()),
-        ("mcpServers", agent.mcp_servers.is_some()),
-        ("temperature", agent.sampling.temperature.is_some()),
-        ("max_tokens", agent.sampling.max_tokens.is_some()),
-        ("effort", agent.sampling.effort.is_some()),
-    ]
 }
 
 #[cfg(test)]

@@ -97,12 +97,7 @@ pub const FIELDS: [Row; 24] = [
     row(Field::McpServers, &["mcpServers", "mcp_servers"], Home::Both),
     row(Field::Isolation, &["isolation"], Home::Both),
     row(Field::Readonly, &["readonly"], Home::Both),
-    Row {
-        field: Field::Background,
-        spellings: &["background", "is_background"],
-        home: Home::Both,
-        kept: Some("whoever delegates says whether it waits"),
-    },
+    row(Field::Background, &["background", "is_background"], Home::Both),
     row(Field::Effort, &["effort", "thinking"], Home::Both),
     row(Field::Temperature, &["temperature"], Home::Both),
     row(Field::MaxTokens, &["max_tokens", "maxTokens"], Home::Both),

@@ -1,7 +1,7 @@
 //! The fields below `locum:`, which no other program has.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::findings::Findings;
 use super::note::Topic;
@@ -42,6 +42,26 @@ impl LocumFields {
     /// Whether nothing is said.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Every field that is set, under the name that files use.
+    pub(super) fn said(&self) -> Vec<(&'static str, Json)> {
+        let all = [
+            ("locum.budget", self.budget.as_ref().map(|budget| json!(budget))),
+            ("locum.write_scope", self.write_scope.as_ref().map(|paths| json!(paths))),
+            ("locum.output_schema", self.output_schema.clone()),
+            ("locum.fallback_models", self.fallback_models.as_ref().map(|models| json!(models))),
+            ("locum.max_depth", self.max_depth.map(|levels| json!(levels))),
+            ("locum.network", self.network.map(|network| json!(network))),
+            ("locum.include_dirty", self.include_dirty.map(|dirty| json!(dirty))),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    /// The fields that are set and have no effect yet, with why.
+    pub(super) fn unhonoured(&self) -> Vec<(&'static str, &'static str)> {
+        let why = |name: &str| KEYS.iter().find(|(key, _)| name.ends_with(&format!(".{key}"))).and_then(|(_, why)| *why);
+        self.said().into_iter().filter_map(|(name, _)| Some((name, why(name)?))).collect()
     }
 
     /// Takes from another what is left out here.

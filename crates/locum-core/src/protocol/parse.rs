@@ -101,7 +101,7 @@ fn run(mut fields: Map<String, Value>) -> Result<Run, Refusal> {
     let own: Map<String, Value> = fields.remove_entry("background").into_iter().collect();
     let background: Background = typed("run", own)?;
     let entry = typed("run", fields)?;
-    Ok(Run { entry, background: background.background.unwrap_or(false) })
+    Ok(Run { entry, background: background.background })
 }
 
 fn many(action: &str, fields: Map<String, Value>) -> Result<Many, Refusal> {
@@ -216,7 +216,7 @@ mod tests {
         let request =
             tool_request("subagent", json!({"action": "run", "agent": "a", "task": "t", "background": null})).unwrap();
         let ToolRequest::Subagent(SubagentAction::Run(run)) = request else { panic!("{request:?}") };
-        assert!(!run.background);
+        assert_eq!(run.background, None);
     }
 
     #[test]

@@ -206,7 +206,7 @@ pub struct Define {
     /// Added after the inherited prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt_append: Option<String>,
-    /// Replace an agent defined earlier in this session.
+    /// Replace the agent of this name, for this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace: Option<bool>,
 }
@@ -333,8 +333,9 @@ impl TaskType {
 pub struct Run {
     /// What to start.
     pub entry: SpawnEntry,
-    /// Answer at once with the ids.
-    pub background: bool,
+    /// Answer at once with the ids; where it is left out, the agent says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
 }
 
 /// The fields of `parallel` and `chain`.
@@ -343,7 +344,7 @@ pub struct Run {
 pub struct Many {
     /// Entries with agent, task and any spawn field.
     pub tasks: Vec<SpawnEntry>,
-    /// Answer at once with task ids.
+    /// Answer at once with task ids; for run, the agent's file may say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
 }
@@ -352,7 +353,7 @@ pub struct Many {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// Answer at once with task ids.
+    /// Answer at once with task ids; for run, the agent's file may say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
 }

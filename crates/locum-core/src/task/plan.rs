@@ -1,6 +1,8 @@
 //! Everything that a task may use, frozen when it is admitted. What happens to agents, settings or models afterwards
 //! does not touch a running task.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentSpec, Isolation};
@@ -226,6 +228,28 @@ pub struct Receipt {
     pub sandbox: Option<String>,
     /// Which MCP servers it reaches.
     pub mcp_servers: Vec<String>,
+    /// Who said each of these, by name, and what was asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub origins: BTreeMap<String, ValueReceipt>,
+    /// What the agent's file asks for and locum does not do yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_honoured: Vec<Dropped>,
+}
+
+/// One value of a task: what was asked for, what it is, and who said so.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueReceipt {
+    /// What was asked for; absent where nobody asked, or where it is said beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<serde_json::Value>,
+    /// What the task has; absent where it has nothing of it, or where it is said beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective: Option<serde_json::Value>,
+    /// Who said so: `call`, `agent` or `project` or `user` with a file, `session`, or `built-in`.
+    pub from: String,
+    /// Why it is not what was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// How the agent was found.
@@ -260,12 +284,12 @@ pub struct ToolsReceipt {
     /// What it has.
     pub effective: Vec<String>,
     /// What it does not get.
-    pub dropped: Vec<DroppedTool>,
+    pub dropped: Vec<Dropped>,
 }
 
-/// A tool that was requested and not given.
+/// Something that was requested and not given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DroppedTool {
+pub struct Dropped {
     /// Its name.
     pub name: String,
     /// Why not.

@@ -284,6 +284,13 @@ fn a_plan_holds_what_was_asked() {
                 "model": {"requested": "large", "effective": "acme:large-1", "why": "named by the call"},
                 "tools": {"requested": [], "effective": [], "dropped": []},
                 "max_turns": 10, "isolation": "none", "sandbox": null, "mcp_servers": [],
+                "origins": {
+                    "model": {"from": "call"}, "tools": {"from": "agent (bundled)"},
+                    "max_turns": {"effective": 10, "from": "built-in"},
+                    "isolation": {"requested": "none", "effective": "none", "from": "call"},
+                    "mcp_servers": {"effective": [], "from": "built-in"},
+                    "timeout": {"requested": 60, "effective": 60, "from": "agent (bundled)"},
+                },
             },
             "warnings": [],
         })

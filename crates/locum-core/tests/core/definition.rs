@@ -64,6 +64,8 @@ fn a_session_defines_at_most_200_agents() {
         world.define(named(&format!("agent-{number}"))).unwrap();
     }
     assert_eq!(line(world.define(named("one-more"))), "INVALID_REQUEST: a session defines at most 200 agents");
+    let in_place = json!({"name": "reader", "description": "d", "system_prompt": "p", "replace": true});
+    assert_eq!(line(world.define(in_place)), "INVALID_REQUEST: a session defines at most 200 agents");
     let again = json!({"name": "agent-7", "description": "d", "system_prompt": "p", "replace": true});
     assert_eq!(world.define(again).unwrap().version, 2);
 }
@@ -138,6 +140,33 @@ fn a_redefinition_counts_its_version_and_running_tasks_keep_theirs() {
             .version,
         1
     );
+}
+
+/// A file's agent counts as its first version; what is inherited from it is what it says when it is asked for.
+#[test]
+fn a_file_s_agent_is_replaced_and_built_upon_for_this_session_alone() {
+    let text = "---\ndescription: Files\ntools: [read, write]\nreadonly: true\nmaxTurns: 4\ntimeout: 60\n---\nYou file.";
+    let filed = markdown::read(text.as_bytes(), "filed", Source::User("/u/filed.md".to_owned()), Dialect::Native);
+    let mut world = World::new();
+    world.roster.insert(filed.unwrap().agent);
+    let before = world.accept(json!({"agent": "filed", "task": "t"})).plan;
+    assert!(line(world.define(named("filed"))).starts_with("AGENT_ALREADY_EXISTS"));
+    world.define(json!({"name": "clerk", "extends": "filed", "system_prompt_append": "Neatly."})).unwrap();
+    let clerk = world.accept(json!({"agent": "clerk", "task": "t"})).plan;
+    assert_eq!((clerk.agent.prompt.as_str(), clerk.agent.description.as_str()), ("You file.\n\nNeatly.", "Files"));
+    assert_eq!((clerk.bounds.max_turns, clerk.bounds.budget.timeout_s), (4, Some(60)));
+    assert_eq!(clerk.agent.source, Source::Defined);
+    // A base that only reads makes agents that only read, whatever they name.
+    world.define(json!({"name": "scribe", "extends": "filed", "tools": ["read", "write"]})).unwrap();
+    assert_eq!(tools(&world, "scribe"), "read | write: the agent is read-only");
+    // In the place of the file's, upon the file's: the next one builds upon what is there then.
+    let again = |append: &str| json!({"name": "filed", "extends": "filed", "system_prompt_append": append, "replace": true});
+    assert_eq!(world.define(again("One.")).unwrap().version, 2);
+    assert_eq!(world.define(again("Two.")).unwrap().version, 3);
+    let after = world.accept(json!({"agent": "filed", "task": "t"})).plan;
+    assert_eq!((after.agent.prompt.as_str(), after.agent.version), ("You file.\n\nOne.\n\nTwo.", 3));
+    assert_eq!((before.agent.prompt.as_str(), before.agent.version), ("You file.", 1));
+    assert_eq!(world.roster.get("filed").unwrap().version, 1, "the file's own stays for other sessions");
 }
 
 /// The tools of a task: those that it has, then those that were dropped and why.

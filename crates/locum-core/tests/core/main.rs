@@ -18,6 +18,7 @@ mod agent_files;
 mod board;
 mod definition;
 mod order_of_checks;
+mod receipts;
 mod release;
 mod routing;
 mod session_life;

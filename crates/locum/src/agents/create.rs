@@ -64,7 +64,7 @@ fn text_of(agent: &AgentSpec) -> Result<String, CreateError> {
         let known = BUNDLED.iter().find(|(name, _)| *name == agent.name.as_str());
         return known.map(|(_, text)| (*text).to_owned()).ok_or_else(|| CreateError::NoFile(agent.name.clone()));
     }
-    let Source::Directory(path) = &agent.source else { return Err(CreateError::NoFile(agent.name.clone())) };
+    let path = agent.source.path().ok_or_else(|| CreateError::NoFile(agent.name.clone()))?;
     let path = PathBuf::from(path);
     let unreadable = |why: String| CreateError::Unreadable { path: path.clone(), why };
     let bytes = files::read_file(&path).map_err(unreadable)?;

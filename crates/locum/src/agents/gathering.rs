@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use locum_core::agent::defaults::AgentDefaults;
+use locum_core::agent::defaults::{AgentDefaults, DefaultsReading};
 use locum_core::agent::markdown::Reading;
 use locum_core::agent::note::{Broken, Place as At};
-use locum_core::agent::{AgentSpec, Origins, Source, defaults, extends, markdown};
+use locum_core::agent::{AgentSpec, Source, defaults, extends, markdown};
 use locum_core::ids::AgentName;
 
 use super::files::{FileRead, Walked};
 use super::places::{Place, PlaceKind};
+use super::written::{self, WrittenFields};
 use super::{FileProblem, problem};
 
 /// Whether what a place holds is in force.
@@ -27,8 +28,8 @@ pub(crate) enum Standing {
 pub(crate) struct FoundAgent {
     pub(crate) agent: AgentSpec,
     pub(crate) standing: Standing,
-    /// Where each field was written.
-    pub(crate) origins: Origins,
+    /// Where each field is written.
+    pub(crate) written: WrittenFields,
 }
 
 /// What a `_defaults.md` says.
@@ -37,24 +38,43 @@ pub(crate) struct FoundDefaults {
     pub(crate) kind: PlaceKind,
     pub(crate) path: PathBuf,
     pub(crate) defaults: AgentDefaults,
+    /// Where each field is written.
+    pub(crate) written: WrittenFields,
 }
 
 /// Everything that was read so far, lowest first.
 #[derive(Debug, Default)]
 pub(crate) struct Gathering {
     /// Agents that may be built upon, as they are said; later ones of a name replace earlier ones.
-    known: BTreeMap<AgentName, Arc<AgentSpec>>,
+    known: BTreeMap<AgentName, Known>,
     /// The same among those of a project that is not trusted, which only its own may build upon.
-    untrusted: BTreeMap<AgentName, Arc<AgentSpec>>,
-    read: Vec<(Reading, Standing)>,
+    untrusted: BTreeMap<AgentName, Known>,
+    read: Vec<(Known, Standing)>,
     defaults: Vec<FoundDefaults>,
     problems: Vec<FileProblem>,
+}
+
+/// An agent as it is said.
+#[derive(Debug, Clone)]
+struct Known {
+    agent: Arc<AgentSpec>,
+    /// Where its fields are written; none for an agent that did not come from a file.
+    written: Option<Arc<WrittenFields>>,
+}
+
+impl Known {
+    fn written(&self) -> WrittenFields {
+        match &self.written {
+            Some(fields) => WrittenFields::clone(fields),
+            None => written::without_file(&self.agent),
+        }
+    }
 }
 
 impl Gathering {
     /// An agent that did not come from a file.
     pub(crate) fn know(&mut self, agent: AgentSpec) {
-        self.known.insert(agent.name.clone(), Arc::new(agent));
+        self.known.insert(agent.name.clone(), Known { agent: Arc::new(agent), written: None });
     }
 
     /// Something that could not be used.
@@ -67,35 +87,42 @@ impl Gathering {
         self.problems.extend(walked.unread.into_iter().map(|(path, why)| problem(&path, why)));
         if let Some(file) = walked.defaults.filter(|_| standing == Standing::MayRun) {
             match read_defaults(&file) {
-                Ok(defaults) => self.defaults.push(FoundDefaults { kind: place.kind, path: file.path, defaults }),
+                Ok(DefaultsReading { defaults, origins, .. }) => {
+                    let written = written::in_file(&file.path, &origins);
+                    self.defaults.push(FoundDefaults { kind: place.kind, path: file.path, defaults, written });
+                }
                 Err(problem) => self.problems.push(problem),
             }
         }
         for file in walked.agents {
             match read_agent(&file, place) {
-                Ok(reading) => self.take_agent(reading, standing),
+                Ok(reading) => self.take_agent(&file.path, reading, standing),
                 Err(problem) => self.problems.push(problem),
             }
         }
     }
 
-    fn take_agent(&mut self, mut reading: Reading, standing: Standing) {
-        let agent = &mut reading.agent;
+    fn take_agent(&mut self, path: &Path, reading: Reading, standing: Standing) {
+        let Reading { mut agent, origins, .. } = reading;
+        let mut fields = written::in_file(path, &origins);
         // One that builds upon its own name means the one in whose place it is.
         if agent.extends.as_ref() == Some(&agent.name)
             && let Some(lower) = self.find(&agent.name, standing)
         {
-            *agent = AgentSpec { extends: lower.extends.clone(), ..extends::inherit(agent.clone(), &lower) };
+            written::inherit(&mut fields, &agent.name, lower.written());
+            let lower = &lower.agent;
+            agent = AgentSpec { extends: lower.extends.clone(), ..extends::inherit(agent, lower) };
         }
+        let read = Known { agent: Arc::new(agent), written: Some(Arc::new(fields)) };
         let known = match standing {
             Standing::MayRun => &mut self.known,
             Standing::Untrusted => &mut self.untrusted,
         };
-        known.insert(agent.name.clone(), Arc::new(agent.clone()));
-        self.read.push((reading, standing));
+        known.insert(read.agent.name.clone(), read.clone());
+        self.read.push((read, standing));
     }
 
-    fn find(&self, name: &AgentName, standing: Standing) -> Option<Arc<AgentSpec>> {
+    fn find(&self, name: &AgentName, standing: Standing) -> Option<Known> {
         let own = match standing {
             Standing::MayRun => None,
             Standing::Untrusted => self.untrusted.get(name),
@@ -106,18 +133,30 @@ impl Gathering {
     /// Completes the agents that build upon others.
     pub(crate) fn resolve(mut self) -> (Vec<FoundAgent>, Vec<FoundDefaults>, Vec<FileProblem>) {
         let mut agents = Vec::with_capacity(self.read.len());
-        for (reading, standing) in std::mem::take(&mut self.read) {
-            match extends::resolve(&reading.agent, |name| self.find(name, standing)) {
-                Ok(agent) => agents.push(FoundAgent { agent, standing, origins: reading.origins }),
+        for (read, standing) in std::mem::take(&mut self.read) {
+            match extends::resolve(&read.agent, |name| self.find(name, standing).map(|known| known.agent)) {
+                Ok(agent) => agents.push(FoundAgent { agent, standing, written: self.written(&read, standing) }),
                 Err(error) => {
-                    let at = reading.origins.get("extends").map_or(At::START, |origin| origin.at);
-                    let file = reading.agent.source.path().map(PathBuf::from).unwrap_or_default();
+                    let at = read.written().get("extends").and_then(|written| written.place.clone());
+                    let file = read.agent.source.path().map(PathBuf::from).unwrap_or_default();
+                    let (file, at) = at.unwrap_or((file, At::START));
                     let message = error.to_string();
                     self.problems.push(FileProblem { file, line: at.line, column: at.column, message });
                 }
             }
         }
         (agents, self.defaults, self.problems)
+    }
+
+    /// Where the fields of an agent are written whose way to its last base is known to end.
+    fn written(&self, read: &Known, standing: Standing) -> WrittenFields {
+        let mut fields = read.written();
+        let mut next = read.agent.extends.clone();
+        while let Some(base) = next.and_then(|name| self.find(&name, standing)) {
+            written::inherit(&mut fields, &base.agent.name, base.written());
+            next = base.agent.extends.clone();
+        }
+        fields
     }
 }
 
@@ -137,10 +176,9 @@ pub(crate) fn read_agent(file: &FileRead, place: &Place) -> Result<Reading, File
 }
 
 /// The fallbacks of a file that was read.
-pub(crate) fn read_defaults(file: &FileRead) -> Result<AgentDefaults, FileProblem> {
+pub(crate) fn read_defaults(file: &FileRead) -> Result<DefaultsReading, FileProblem> {
     let bytes = file.bytes.as_ref().map_err(|why| problem(&file.path, why.clone()))?;
-    let reading = defaults::read(bytes).map_err(|broken| located(&file.path, &broken))?;
-    Ok(reading.defaults)
+    defaults::read(bytes).map_err(|broken| located(&file.path, &broken))
 }
 
 fn located(path: &Path, broken: &Broken) -> FileProblem {

@@ -1,22 +1,18 @@
-//! Looking at agent files without running anything: one file, a directory, or every place.
+//! Looking at agent files without running anything: one file, a directory, or every place where agents are looked for.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use locum_core::agent::lint::{self, Linted, Question};
-use locum_core::agent::note::{Note, Place, Severity, Topic};
+use locum_core::agent::note::{Note, Place as At, Severity, Topic};
 use locum_core::agent::{AgentSpec, Dialect, extends, roster};
 use locum_core::ids::AgentName;
 use serde::Serialize;
 
-use super::{bundled, files};
-
-/// The name of the file with fallbacks for every agent.
-const DEFAULTS_FILE: &str = "_defaults.md";
-
-/// How deep directories with agents are looked into: people sort agents into folders, and no deeper.
-const DEPTH_MAX: usize = 8;
+use super::bundled;
+use super::files::{self, DEFAULTS_FILE, FileRead};
+use super::places::{PlaceKind, Search};
 
 /// What is asked about files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,32 +41,35 @@ impl LintedFile {
     }
 }
 
+/// A file and whose conventions it follows.
+type Candidate = (FileRead, Dialect);
+
 impl Lint {
-    /// Looks at directories; those that do not exist are empty.
-    pub fn places(self, directories: &[PathBuf]) -> Vec<LintedFile> {
-        let files = directories.iter().flat_map(|directory| files_in(directory)).collect();
-        self.look(files, directories)
+    /// Looks at every place where agents are looked for.
+    pub fn places(self, search: &Search) -> Vec<LintedFile> {
+        self.look(in_places(search), search)
     }
 
-    /// Looks at one file, or at the files of a directory. Those that it builds upon may be in `directories`.
+    /// Looks at one file, or at the files of a directory. Those that it builds upon may be anywhere.
     ///
     /// # Errors
     ///
     /// There is nothing at the path.
-    pub fn path(self, path: &Path, directories: &[PathBuf]) -> Result<Vec<LintedFile>, String> {
+    pub fn path(self, path: &Path, search: &Search) -> Result<Vec<LintedFile>, String> {
         if path.is_dir() {
-            return Ok(self.look(files_in(path), directories));
+            return Ok(self.look(in_directory(path, None, dialect_of), search));
         }
         if path.symlink_metadata().is_err() {
             return Err(format!("{}: there is no such file", path.display()));
         }
-        Ok(self.look(vec![path.to_owned()], directories))
+        let file = FileRead { path: path.to_owned(), bytes: files::read_file(path) };
+        Ok(self.look(vec![(file, dialect_of(path))], search))
     }
 
-    fn look(self, paths: Vec<PathBuf>, directories: &[PathBuf]) -> Vec<LintedFile> {
-        let mut all: Vec<(PathBuf, Linted)> = paths.into_iter().map(|path| self.file(path)).collect();
+    fn look(self, candidates: Vec<Candidate>, search: &Search) -> Vec<LintedFile> {
+        let mut all: Vec<(PathBuf, Linted)> = candidates.into_iter().map(|candidate| self.file(candidate)).collect();
         note_namesakes(&mut all);
-        check_bases(&mut all, directories);
+        check_bases(&mut all, search);
         let finish = |(path, mut linted): (PathBuf, Linted)| {
             if self.strict {
                 lint::be_strict(&mut linted.notes);
@@ -81,14 +80,11 @@ impl Lint {
         all.into_iter().map(finish).collect()
     }
 
-    fn file(self, path: PathBuf) -> (PathBuf, Linted) {
-        let linted = match files::read_file(&path) {
-            Err(why) => Linted { reading: None, notes: vec![Note::error(Place::START, Topic::File, why)] },
+    fn file(self, (FileRead { path, bytes }, dialect): Candidate) -> (PathBuf, Linted) {
+        let linted = match bytes {
+            Err(why) => Linted { reading: None, notes: vec![Note::error(At::START, Topic::File, why)] },
             Ok(bytes) if is_defaults(&path) => lint::defaults_file(&bytes, self.target),
-            Ok(bytes) => {
-                let question = Question { dialect: dialect_of(&path), target: self.target };
-                lint::agent(&bytes, &stem_of(&path), question)
-            }
+            Ok(bytes) => lint::agent(&bytes, &stem_of(&path), Question { dialect, target: self.target }),
         };
         (path, linted)
     }
@@ -108,23 +104,32 @@ pub fn dialect_of(path: &Path) -> Dialect {
     }
 }
 
-/// The agent files and defaults of a directory and those below it, by path.
-fn files_in(directory: &Path) -> Vec<PathBuf> {
-    let walk = ignore::WalkBuilder::new(directory)
-        .standard_filters(false)
-        .max_depth(Some(DEPTH_MAX))
-        .sort_by_file_name(Ord::cmp)
-        .build();
-    let is_wanted = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        is_defaults(path) || (name.ends_with(".md") && !name.starts_with(['_', '.']))
+/// The files of every place, as those who load agents read them.
+fn in_places(search: &Search) -> Vec<Candidate> {
+    let mut all = Vec::new();
+    for place in search.all() {
+        let within = (place.kind == PlaceKind::Project).then_some(search.root.as_path());
+        if place.kind == PlaceKind::Named && !place.directory.is_dir() {
+            all.push((unread(place.directory.clone(), "no such directory".to_owned()), place.dialect));
+        }
+        all.extend(in_directory(&place.directory, within, |_| place.dialect));
+    }
+    all
+}
+
+fn in_directory(directory: &Path, within: Option<&Path>, dialect: impl Fn(&Path) -> Dialect) -> Vec<Candidate> {
+    let walked = files::read_directory(directory, within);
+    let unread = walked.unread.into_iter().map(|(path, why)| unread(path, why));
+    let files = walked.defaults.into_iter().chain(walked.agents).chain(unread);
+    let with_dialect = |file: FileRead| {
+        let dialect = dialect(&file.path);
+        (file, dialect)
     };
-    // What cannot be looked at is not there for whoever loads agents either, who says so.
-    walk.filter_map(Result::ok)
-        .map(ignore::DirEntry::into_path)
-        .filter(|path| !path.is_dir())
-        .filter(is_wanted)
-        .collect()
+    files.map(with_dialect).collect()
+}
+
+fn unread(path: PathBuf, why: String) -> FileRead {
+    FileRead { path, bytes: Err(why) }
 }
 
 fn is_defaults(path: &Path) -> bool {
@@ -145,21 +150,21 @@ fn note_namesakes(files: &mut [(PathBuf, Linted)]) {
             let message =
                 format!("`{name}` is also the name of the agent in {}, which this one hides", earlier.display());
             let reading = linted.reading.as_ref();
-            let at = reading.and_then(|reading| reading.origins.get("name")).map_or(Place::START, |origin| origin.at);
+            let at = reading.and_then(|reading| reading.origins.get("name")).map_or(At::START, |origin| origin.at);
             linted.notes.push(Note::warning(at, Topic::Value, message));
         }
     }
 }
 
-/// Whether what agents build upon is there: among these files, in the directories, or bundled.
-fn check_bases(files: &mut [(PathBuf, Linted)], directories: &[PathBuf]) {
+/// Whether what agents build upon is there: among these files, in the places where agents are, or bundled.
+fn check_bases(files: &mut [(PathBuf, Linted)], search: &Search) {
     let extending = |linted: &Linted| linted.reading.as_ref().is_some_and(|reading| reading.agent.extends.is_some());
     if !files.iter().any(|(_, linted)| extending(linted)) {
         return;
     }
     let plain = Lint::default();
     let elsewhere: Vec<(PathBuf, Linted)> =
-        directories.iter().flat_map(|directory| files_in(directory)).map(|path| plain.file(path)).collect();
+        in_places(search).into_iter().map(|candidate| plain.file(candidate)).collect();
     let read = |linted: &Linted| linted.reading.as_ref().map(|reading| reading.agent.clone());
     let known: BTreeMap<AgentName, Arc<AgentSpec>> = bundled()
         .into_iter()
@@ -180,7 +185,7 @@ fn check_bases(files: &mut [(PathBuf, Linted)], directories: &[PathBuf]) {
             }
             extends::ExtendsError::Circle(_) | extends::ExtendsError::TooLong(_) => String::new(),
         };
-        let at = reading.origins.get("extends").map_or(Place::START, |origin| origin.at);
+        let at = reading.origins.get("extends").map_or(At::START, |origin| origin.at);
         linted.notes.push(Note::error(at, Topic::Value, format!("{error}{hint}")));
     }
 }

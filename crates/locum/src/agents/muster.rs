@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use locum_core::admission::receipt::agent_origin;
 use locum_core::agent::fallbacks::FallbackLayer;
-use locum_core::agent::{AgentSpec, Fallbacks, Origins, Roster};
+use locum_core::agent::{AgentSpec, Fallbacks, Roster};
 use serde::Serialize;
 
 use super::files::{Walked, read_directory};
@@ -14,6 +15,7 @@ use super::places::{Place, PlaceKind, Search};
 use super::project::{ProjectFiles, SETTINGS_FILE};
 use super::stamps::Stamps;
 use super::trust::{Trust, TrustList};
+use super::written::WrittenFields;
 use super::{FileProblem, bundled, problem};
 use crate::redact::Redactor;
 
@@ -28,8 +30,8 @@ pub struct Muster {
     pub project: Option<ProjectStanding>,
     /// The fallbacks in force.
     pub fallbacks: Fallbacks,
-    /// Where each field of an agent's file was written, by file.
-    pub origins: BTreeMap<PathBuf, Origins>,
+    /// Where what a receipt says is from an agent or a `_defaults.md` is written, by the receipt's word for it.
+    pub origins: BTreeMap<String, WrittenFields>,
     /// What was looked at, so that a change can be noticed.
     pub(crate) stamps: Stamps,
 }
@@ -83,21 +85,23 @@ impl Muster {
     fn settle(&mut self, gathering: Gathering, redactor: &Redactor) {
         let (agents, defaults, problems) = gathering.resolve();
         self.problems = problems;
-        for FoundAgent { agent, standing, origins } in agents {
+        for FoundAgent { agent, standing, written } in agents {
             let path = agent.source.path().map(PathBuf::from).unwrap_or_default();
-            self.origins.insert(path.clone(), origins);
+            self.origins.insert(agent_origin(&agent), written);
             match (redactor.value(agent), standing) {
                 (Ok(agent), Standing::MayRun) => self.roster.insert(agent),
                 (Ok(agent), Standing::Untrusted) => self.roster.insert_untrusted(agent),
                 (Err(_), _) => self.problems.push(problem(&path, "the agent's name holds a secret".to_owned())),
             }
         }
-        for FoundDefaults { kind, path, defaults } in defaults {
+        for FoundDefaults { kind, path, defaults, written } in defaults {
             let whose = match kind {
                 PlaceKind::Project => "project",
                 PlaceKind::User | PlaceKind::Package | PlaceKind::Named => "user",
             };
-            self.fallbacks.push(FallbackLayer { origin: format!("{whose} {}", path.display()), defaults });
+            let origin = format!("{whose} {}", path.display());
+            self.origins.insert(origin.clone(), written);
+            self.fallbacks.push(FallbackLayer { origin, defaults });
         }
     }
 }
@@ -118,6 +122,9 @@ impl Looking {
         });
         let standing = if trust.is_in_force() { Standing::MayRun } else { Standing::Untrusted };
         for (place, walked) in files.places {
+            if search.is_named_by_user(&place) {
+                continue;
+            }
             self.take(&place, walked, standing);
         }
         ProjectStanding { root: files.root, trust, hash: files.hash }

@@ -57,7 +57,7 @@ pub struct Search {
     pub user: Vec<Place>,
     /// The project's root, which trust is about.
     pub root: PathBuf,
-    /// The project's directories.
+    /// The project's directories, which trust is about.
     pub project: Vec<Place>,
     /// The directories that `--agents` names.
     pub named: Vec<Place>,
@@ -77,15 +77,24 @@ impl Search {
             }
             None => user_places(environment, places, packages),
         };
-        let project = project_places(root).into_iter().filter(|place| !user.iter().any(|user| is_same(user, place)));
         Self {
             bundled: replaced.is_none(),
-            project: project.collect(),
+            project: project_places(environment, places, root),
             user,
             root: root.to_owned(),
             named: named.iter().map(|path| named_place(here(path))).collect(),
             trust_file: places.trust_file(),
         }
+    }
+
+    /// Every place, lowest first.
+    pub fn all(&self) -> impl Iterator<Item = &Place> {
+        self.user.iter().chain(&self.project).chain(&self.named)
+    }
+
+    /// Whether a place of the project is read as one that the user named.
+    pub(crate) fn is_named_by_user(&self, place: &Place) -> bool {
+        self.user.iter().any(|user| is_same(user, place))
     }
 }
 
@@ -95,18 +104,22 @@ fn user_places(environment: &Environment, places: &Places, packages: &[String]) 
         dialect: Dialect::Native,
         directory: from_home(path, environment, &places.config).join("agents"),
     };
-    let mut all: Vec<Place> = packages.iter().map(package).collect();
-    if let Some(home) = environment.home() {
-        all.extend(USER.map(|(path, dialect)| Place { kind: PlaceKind::User, dialect, directory: home.join(path) }));
-    }
-    let own = places.config.join("agents");
-    all.push(Place { kind: PlaceKind::User, dialect: Dialect::Native, directory: own });
-    all
+    packages.iter().map(package).chain(own_places(environment, places)).collect()
 }
 
-/// The directories of a project, lowest first.
-pub(crate) fn project_places(root: &Path) -> Vec<Place> {
-    PROJECT.map(|(path, dialect)| Place { kind: PlaceKind::Project, dialect, directory: root.join(path) }).to_vec()
+/// The user's own directories.
+fn own_places(environment: &Environment, places: &Places) -> Vec<Place> {
+    let user = |(directory, dialect)| Place { kind: PlaceKind::User, dialect, directory };
+    let in_home = environment.home().into_iter().flat_map(|home| USER.map(|(path, of)| (home.join(path), of)));
+    in_home.chain([(places.config.join("agents"), Dialect::Native)]).map(user).collect()
+}
+
+/// The directories of a project, lowest first, without those that are the user's own because the project is the home
+/// directory. What trust is about must be the same whoever asks, so it depends on nothing else.
+fn project_places(environment: &Environment, places: &Places, root: &Path) -> Vec<Place> {
+    let own = own_places(environment, places);
+    let all = PROJECT.map(|(path, dialect)| Place { kind: PlaceKind::Project, dialect, directory: root.join(path) });
+    all.into_iter().filter(|place| !own.iter().any(|own| is_same(own, place))).collect()
 }
 
 /// Whether two places are one directory, as in a home directory that counts as a project.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::files::{self, FileRead, Walked};
-use super::places::{Place, Search, project_places};
+use super::places::{Place, Search};
 
 /// Where a project keeps its settings.
 pub(crate) const SETTINGS_FILE: &str = ".locum/config.toml";
@@ -24,17 +24,9 @@ pub(crate) struct ProjectFiles {
 impl ProjectFiles {
     /// Reads what the project has where the search looks for it.
     pub(crate) fn read(search: &Search) -> Self {
-        Self::read_places(&search.root, &search.project)
-    }
-
-    /// Reads what a project has in all its places.
-    pub(crate) fn read_root(root: &Path) -> Self {
-        Self::read_places(root, &project_places(root))
-    }
-
-    fn read_places(root: &Path, places: &[Place]) -> Self {
+        let root = &search.root;
         let read = |place: &Place| (place.clone(), files::read_directory(&place.directory, Some(root)));
-        let places: Vec<(Place, Walked)> = places.iter().map(read).collect();
+        let places: Vec<(Place, Walked)> = search.project.iter().map(read).collect();
         let settings = files::read_if_there(&root.join(SETTINGS_FILE), root);
         let hash = hash(root, all(&places, settings.as_ref()));
         Self { root: root.to_owned(), places, settings, hash }

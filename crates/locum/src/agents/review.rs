@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::files::FileRead;
 use super::gathering::{read_agent, read_defaults};
 use super::muster::judge;
-use super::places::Place;
+use super::places::{Place, Search};
 use super::project::ProjectFiles;
 use super::trust::{Trust, TrustError, TrustList, TrustedProject};
 use crate::settings;
@@ -45,8 +45,9 @@ pub struct ReviewedFile {
 }
 
 impl Review {
-    pub(crate) fn of(root: &Path, trust_file: &Path) -> Self {
-        let files = ProjectFiles::read_root(root);
+    pub(crate) fn of(search: &Search) -> Self {
+        let (root, trust_file) = (&search.root, &search.trust_file);
+        let files = ProjectFiles::read(search);
         let trust = judge(&files, trust_file).unwrap_or(Trust::Untrusted);
         let mut reviewed = Vec::new();
         for (place, walked) in &files.places {

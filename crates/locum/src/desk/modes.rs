@@ -19,10 +19,10 @@ impl Desk {
         let mut order = self.order(run.entry, locum_core::task::plan::Among::Session, queue, self.places(face));
         order.among = self.among(face, &order.uid);
         let mut started = self.start(vec![order], face, Together::AllOrNone).await?;
-        let Some(Ok(Started { row, .. })) = started.pop() else {
+        let Some(Ok(Started { row, background, .. })) = started.pop() else {
             return Err(Refusal::internal("the task was not started"));
         };
-        if run.background {
+        if run.background.unwrap_or(background) {
             return Ok(Response::Background(TaskIds { task_ids: vec![row.summary.task_id], refused: Vec::new() }));
         }
         let ended = self.ended(vec![row]).await?.pop().ok_or_else(|| Refusal::internal("the task is missing"))?;

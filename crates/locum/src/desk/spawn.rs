@@ -9,7 +9,7 @@ use locum_core::protocol::response::Spawned;
 use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
 use locum_core::session::{Acceptance, Lookup, SessionChange};
 use locum_core::task::event::TaskEvent;
-use locum_core::task::plan::Among;
+use locum_core::task::plan::{Among, Plan};
 use locum_core::task::{Record, Status, Task};
 
 use super::Desk;
@@ -31,6 +31,8 @@ pub(super) enum Together {
 pub(super) struct Started {
     pub(super) row: TaskRow,
     pub(super) warnings: Vec<String>,
+    /// Whether its agent says that it is not waited for.
+    pub(super) background: bool,
 }
 
 impl Desk {
@@ -42,7 +44,7 @@ impl Desk {
         self.spawned(started).await
     }
 
-    async fn spawned(&self, Started { row, warnings }: Started) -> Result<Response, Refusal> {
+    async fn spawned(&self, Started { row, warnings, .. }: Started) -> Result<Response, Refusal> {
         let status = self.present(&row).await?;
         Ok(Response::Spawned(Spawned {
             task_id: status.task_id,
@@ -170,12 +172,15 @@ impl Desk {
                 Err(refusal) => Err(refusal),
                 Ok(Admitted::New(acceptance)) => {
                     let row = accepted.next().ok_or_else(|| Refusal::internal("an accepted task is missing"))?;
-                    Ok(Started { row, warnings: acceptance.plan.warnings })
+                    let Plan { agent, warnings, .. } = acceptance.plan;
+                    Ok(Started { row, warnings, background: agent.background == Some(true) })
                 }
                 Ok(Admitted::Same(same)) => {
                     let rows = self.engine.rows(TaskQuery::Uids(vec![same.known.uid])).await?;
                     let row = rows.into_iter().next().ok_or_else(|| Refusal::internal("the earlier task is gone"))?;
-                    Ok(Started { row, warnings: Vec::new() })
+                    let task = worker::load(&self.engine, &row.summary.uid).await;
+                    let task = task.map_err(|error| store_refusal(&error))?;
+                    Ok(Started { row, warnings: Vec::new(), background: task.plan().agent.background == Some(true) })
                 }
             });
         }
