@@ -53,7 +53,8 @@ async fn present(door: &Door, answer: Result<Response, Refusal>) -> Exit {
         Ok(Response::Background(left)) if !door.output.is_json() => {
             for id in &left.task_ids {
                 door.output.answer(&id.to_string());
-                door.output.note(&format!("{id} works in the background; `locum wait {id}`, then `locum collect {id}`"));
+                door.output
+                    .note(&format!("{id} works in the background; `locum wait {id}`, then `locum collect {id}`"));
             }
             Exit::Done
         }

@@ -85,7 +85,13 @@ fn lint_looks_where_agents_are_looked_for() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, broken).unwrap();
     };
-    for path in ["pack/agents/a.md", ".pi/agent/agents/b.md", "home/config/agents/c.md", "project/.acai/subagents/d.md", "top/deep/e.md"] {
+    for path in [
+        "pack/agents/a.md",
+        ".pi/agent/agents/b.md",
+        "home/config/agents/c.md",
+        "project/.acai/subagents/d.md",
+        "top/deep/e.md",
+    ] {
         write(path);
     }
     std::fs::write(home.locum_home().join("config/config.toml"), "[agents]\npackages = [\"~/pack\"]\n").unwrap();

@@ -30,7 +30,10 @@ fn every_value_is_shown_with_the_line_that_says_it() {
     insta::assert_snapshot!("trusted", said(&home, &["agents", "show", "Leaf"]));
     insta::assert_snapshot!("json", said(&home, &["agents", "show", "leaf", "--json"]));
     let looker = said(&home, &["agents", "show", "looker"]);
-    assert!(looker.contains("readonly    true  [agent ROOT/project/.locum/agents/looker.md, extends explore]"), "{looker}");
+    assert!(
+        looker.contains("readonly    true  [agent ROOT/project/.locum/agents/looker.md, extends explore]"),
+        "{looker}"
+    );
     insta::assert_snapshot!(said(&home, &["agents", "show", "leef"]), @r"
     error: no agent is called `leef` (AGENT_NOT_FOUND)
     hint: did you mean leaf? list_agents shows all
@@ -72,7 +75,9 @@ fn an_agent_of_the_background_is_waited_for_only_where_the_call_says_so() {
     let waited = call(json!({"action": "run", "agent": "slow", "task": "Go.", "background": false}));
     assert_eq!(waited["result"], "Done: Go.");
     // Those who ask several at once, or in turn, wait for what they asked for.
-    let chained = call(json!({"action": "chain", "tasks": [{"agent": "slow", "task": "a"}, {"agent": "quick", "task": "{previous}!"}]}));
+    let chained = call(
+        json!({"action": "chain", "tasks": [{"agent": "slow", "task": "a"}, {"agent": "quick", "task": "{previous}!"}]}),
+    );
     assert_eq!(chained["result"], "Done: Done: a!");
     assert_eq!(home.locum(&["wait", "--session", "called"]).code, Some(0));
 }

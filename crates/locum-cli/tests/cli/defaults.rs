@@ -80,19 +80,28 @@ fn each_field_falls_back_to_the_project_then_to_the_user() {
         ("locum.max_depth", "1", json!(1), "2", json!(2), "0", json!(0)),
     ];
     let stage = Stage::new();
-    let written = |pick: fn(&(&'static str, &'static str, Value, &'static str, Value, &'static str, Value)) -> &'static str| {
-        let line = |row: &(&'static str, &'static str, Value, &'static str, Value, &'static str, Value)| {
-            row.0.strip_prefix("locum.").map_or_else(
-                || format!("{}: {}", row.0, pick(row)),
-                |key| format!("locum: {{{key}: {}}}", pick(row)),
-            )
+    let written =
+        |pick: fn(&(&'static str, &'static str, Value, &'static str, Value, &'static str, Value)) -> &'static str| {
+            let line = |row: &(&'static str, &'static str, Value, &'static str, Value, &'static str, Value)| {
+                row.0.strip_prefix("locum.").map_or_else(
+                    || format!("{}: {}", row.0, pick(row)),
+                    |key| format!("locum: {{{key}: {}}}", pick(row)),
+                )
+            };
+            fields.iter().map(line).collect::<Vec<_>>().join("\n")
         };
-        fields.iter().map(line).collect::<Vec<_>>().join("\n")
-    };
     stage.user(&written(|row| row.1));
-    stage.write("home/config/agents/own.md", &format!("---\ndescription: Own\n{}\n---\nYou are own.\n", written(|row| row.5)));
+    stage.write(
+        "home/config/agents/own.md",
+        &format!("---\ndescription: Own\n{}\n---\nYou are own.\n", written(|row| row.5)),
+    );
     stage.project(&written(|row| row.3));
-    let check = |agent: &str, file: &str, first_line: usize, expected: fn(&(&'static str, &'static str, Value, &'static str, Value, &'static str, Value)) -> Value| {
+    let check = |agent: &str,
+                 file: &str,
+                 first_line: usize,
+                 expected: fn(
+        &(&'static str, &'static str, Value, &'static str, Value, &'static str, Value),
+    ) -> Value| {
         for (place, row) in fields.iter().enumerate() {
             let (value, from) = stage.shown(agent, row.0);
             assert_eq!(value, expected(row), "{agent} {}", row.0);
@@ -116,7 +125,10 @@ fn the_receipt_of_a_task_says_where_each_value_is_from() {
     stage.trust();
     let answer = stage.run("plain");
     insta::assert_snapshot!(origins(&answer), @r#"{"isolation":{"effective":"none","from":"built-in"},"max_turns":{"effective":4,"from":"project ROOT/project/.locum/agents/_defaults.md","requested":4},"mcp_servers":{"effective":[],"from":"built-in"},"model":{"from":"session"},"timeout":{"effective":30,"from":"user ROOT/home/config/agents/_defaults.md","requested":30},"tools":{"from":"project ROOT/project/.locum/agents/_defaults.md"}}"#);
-    assert_eq!((&answer["receipt"]["max_turns"], &answer["receipt"]["tools"]["effective"]), (&json!(4), &json!(["ls"])));
+    assert_eq!(
+        (&answer["receipt"]["max_turns"], &answer["receipt"]["tools"]["effective"]),
+        (&json!(4), &json!(["ls"]))
+    );
     // The call comes before everybody.
     let ran = stage.home.locum(&["run", "plain", "Go.", "--timeout", "7", "--model", "offline", "--json"]);
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();

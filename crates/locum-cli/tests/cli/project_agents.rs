@@ -210,7 +210,9 @@ fn a_home_directory_that_is_a_project_can_be_trusted() {
     let settings = locum(&["config", "show"]);
     assert!(settings.stdout.contains("5000"), "{settings:?}");
     // Where agents are named on top, or in the place of the user's, trust is about the same files.
-    for variables in [("LOCUM_AGENT_PATH", home.root().join(".pi/agents")), ("LOCUM_AGENT_PACKAGES", home.root().join(".pi"))] {
+    for variables in
+        [("LOCUM_AGENT_PATH", home.root().join(".pi/agents")), ("LOCUM_AGENT_PACKAGES", home.root().join(".pi"))]
+    {
         let mut command = home.command(&["agents", "list", "--json"]);
         command.current_dir(home.root()).env(variables.0, variables.1);
         assert_eq!(answer(&crate::home::run(command, b""))["project"]["trust"], "trusted", "{}", variables.0);

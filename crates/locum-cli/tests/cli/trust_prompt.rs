@@ -31,7 +31,10 @@ fn who_says_yes_is_not_asked_again_until_something_changes() {
     assert_eq!(code, Some(0), "{screen}");
     // What would act was shown before the question.
     let (before, after) = screen.split_once("[y/N]").unwrap();
-    assert!(before.contains(".locum/agents/deploy.md") && before.contains("agent deploy: tools ls: Deploys"), "{before}");
+    assert!(
+        before.contains(".locum/agents/deploy.md") && before.contains("agent deploy: tools ls: Deploys"),
+        "{before}"
+    );
     assert!(after.contains("Deployed."), "{after}");
     let (code, screen) = run(&home, &model, None);
     assert_eq!((code, screen.contains("[y/N]")), (Some(0), false), "{screen}");

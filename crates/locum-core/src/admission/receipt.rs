@@ -81,7 +81,8 @@ impl Given<'_> {
     /// The values that every task has; `said` is what its agent says.
     fn values(&self, said: &[(&'static str, Json)]) -> Vec<(Field, ValueReceipt)> {
         let agent = &self.completed.agent;
-        let asked = |field: Field| said.iter().find(|(name, _)| *name == field.as_str()).map(|(_, value)| value.clone());
+        let asked =
+            |field: Field| said.iter().find(|(name, _)| *name == field.as_str()).map(|(_, value)| value.clone());
         let value = |field: Field, called: Option<Json>, effective: Json, why: Option<String>| {
             let from = if called.is_some() { CALL.to_owned() } else { self.said_by(field.as_str(), said) };
             (field, ValueReceipt { requested: called.or_else(|| asked(field)), effective: Some(effective), from, why })

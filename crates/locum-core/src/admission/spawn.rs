@@ -253,7 +253,14 @@ impl Admission<'_> {
             start,
             face: self.face.clone(),
             receipt,
-            warnings: clamped.map(str::to_owned).into_iter().chain(warning).chain(unknown).chain(unkept).chain(receipt::unreached(agent)).collect(),
+            warnings: clamped
+                .map(str::to_owned)
+                .into_iter()
+                .chain(warning)
+                .chain(unknown)
+                .chain(unkept)
+                .chain(receipt::unreached(agent))
+                .collect(),
         })
     }
 }

@@ -60,7 +60,8 @@ impl LocumFields {
 
     /// The fields that are set and have no effect yet, with why.
     pub(super) fn unhonoured(&self) -> Vec<(&'static str, &'static str)> {
-        let why = |name: &str| KEYS.iter().find(|(key, _)| name.ends_with(&format!(".{key}"))).and_then(|(_, why)| *why);
+        let why =
+            |name: &str| KEYS.iter().find(|(key, _)| name.ends_with(&format!(".{key}"))).and_then(|(_, why)| *why);
         self.said().into_iter().filter_map(|(name, _)| Some((name, why(name)?))).collect()
     }
 

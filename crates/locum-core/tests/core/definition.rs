@@ -145,7 +145,8 @@ fn a_redefinition_counts_its_version_and_running_tasks_keep_theirs() {
 /// A file's agent counts as its first version; what is inherited from it is what it says when it is asked for.
 #[test]
 fn a_file_s_agent_is_replaced_and_built_upon_for_this_session_alone() {
-    let text = "---\ndescription: Files\ntools: [read, write]\nreadonly: true\nmaxTurns: 4\ntimeout: 60\n---\nYou file.";
+    let text =
+        "---\ndescription: Files\ntools: [read, write]\nreadonly: true\nmaxTurns: 4\ntimeout: 60\n---\nYou file.";
     let filed = markdown::read(text.as_bytes(), "filed", Source::User("/u/filed.md".to_owned()), Dialect::Native);
     let mut world = World::new();
     world.roster.insert(filed.unwrap().agent);
@@ -160,7 +161,8 @@ fn a_file_s_agent_is_replaced_and_built_upon_for_this_session_alone() {
     world.define(json!({"name": "scribe", "extends": "filed", "tools": ["read", "write"]})).unwrap();
     assert_eq!(tools(&world, "scribe"), "read | write: the agent is read-only");
     // In the place of the file's, upon the file's: the next one builds upon what is there then.
-    let again = |append: &str| json!({"name": "filed", "extends": "filed", "system_prompt_append": append, "replace": true});
+    let again =
+        |append: &str| json!({"name": "filed", "extends": "filed", "system_prompt_append": append, "replace": true});
     assert_eq!(world.define(again("One.")).unwrap().version, 2);
     assert_eq!(world.define(again("Two.")).unwrap().version, 3);
     let after = world.accept(json!({"agent": "filed", "task": "t"})).plan;

@@ -103,7 +103,11 @@ fn every_row_of_the_order() {
     ];
     for (case, call, hints, agent, rules, expected) in cases {
         let catalogue = Catalogue { rules: rules.clone(), ..catalogue() };
-        assert_eq!(chosen(&Wish { call, hints, agent, task: USUAL, ..Wish::default() }, &catalogue), expected, "{case}");
+        assert_eq!(
+            chosen(&Wish { call, hints, agent, task: USUAL, ..Wish::default() }, &catalogue),
+            expected,
+            "{case}"
+        );
     }
 }
 
