@@ -151,7 +151,7 @@ pub(crate) struct TaskOptions {
     /// Directory to work in, below the project's root
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
-    /// Work apart from the project: worktree makes a git worktree and a branch for the task
+    /// Work apart: worktree makes a git worktree and a branch for the task, process a process without keys
     #[arg(long, value_name = "HOW", value_enum)]
     pub(crate) isolation: Option<Apart>,
     #[command(flatten)]
@@ -162,6 +162,7 @@ pub(crate) struct TaskOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Apart {
     Worktree,
+    Process,
     None,
 }
 

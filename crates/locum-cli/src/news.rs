@@ -21,6 +21,7 @@ pub(crate) fn words(progress: &Progress) -> Option<String> {
         }
         TaskEvent::ModelReplaced { to, why, .. } => Some(format!("asking {to} instead: {why}")),
         TaskEvent::BudgetNearing { .. } => Some("the budget is nearly used up".to_owned()),
+        TaskEvent::WorkerLost { .. } => Some("its worker process was lost; another one goes on".to_owned()),
         TaskEvent::Ended { .. } => Some("ended".to_owned()),
         TaskEvent::Accepted { .. }
         | TaskEvent::Released { .. }
@@ -29,6 +30,7 @@ pub(crate) fn words(progress: &Progress) -> Option<String> {
         | TaskEvent::ModelFailed { .. }
         | TaskEvent::ToolEnded { .. }
         | TaskEvent::WorkspaceClosed { .. }
+        | TaskEvent::ProcessesEnded { .. }
         | TaskEvent::Stopped { .. } => None,
     }
 }

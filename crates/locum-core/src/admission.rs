@@ -2,6 +2,7 @@
 
 pub mod define;
 mod finding;
+mod isolation;
 pub mod listing;
 mod money;
 mod prompt;
@@ -44,6 +45,8 @@ pub struct Premises<'a> {
     pub commands: Commands<'a>,
     /// Whether a task can have a worktree of its own.
     pub worktrees: Worktrees,
+    /// Whether a task can have a process of its own.
+    pub processes: Processes,
     /// What the settings say about the use of tools.
     pub permissions: &'a Permissions,
     /// Who asks.
@@ -70,6 +73,17 @@ pub enum Worktrees {
     NoRepository,
     /// Nobody said where worktrees are kept.
     NoPlace,
+}
+
+/// Whether a task can have a process of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processes {
+    /// Nobody starts any here.
+    NoProgram,
+    /// It has one if it asks for it.
+    Possible,
+    /// It has one unless it asks for something else.
+    Usual,
 }
 
 /// Who asks, and how far it may delegate.

@@ -198,8 +198,16 @@ pub const POLL_AFTER_MS: u64 = 1000;
 
 /// How long `cancel` waits for proof before it answers what is still alive.
 pub const CANCEL_MS_MAX: u64 = 10_000;
-/// How long a worker may take to hear a cancel before it is killed: half of it is left to prove that it is gone.
-pub const CANCEL_GRACE_MS: u64 = 5_000;
+/// How long whoever works on a task may take to hear a cancel, before it is killed: longer than a command may take to
+/// end, and enough is left to prove that it is gone.
+pub const CANCEL_GRACE_MS: u64 = 7_000;
+
+/// Worker processes that a task may lose: one may be bad luck, three are the task.
+pub const WORKERS_LOST_MAX: u32 = 3;
+
+/// Bytes of one message between a worker process and its parent: more than the largest reply and all tool results of a
+/// turn, however they are written.
+pub const FRAME_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// Bytes of an agent file.
 pub const AGENT_FILE_BYTES_MAX: usize = 256 * 1024;

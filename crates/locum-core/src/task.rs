@@ -136,6 +136,8 @@ struct Spent {
     tool_replies: u32,
     /// The models that gave up, in order, each with what it said.
     given_up: Vec<String>,
+    /// Workers that ended before it did.
+    workers_lost: u32,
     /// What the rules did not allow, each once.
     forbidden: Vec<String>,
 }
@@ -156,10 +158,20 @@ impl Task {
         for record in records {
             task.apply(record)?;
         }
-        if let Phase::Asking { call, .. } = &mut task.phase {
+        task.doubt_call();
+        Ok(task)
+    }
+
+    fn lose_worker(&mut self) {
+        self.spent.workers_lost += 1;
+        self.doubt_call();
+    }
+
+    /// A call that was announced and not answered was made by somebody else, or is lost with whoever made it.
+    fn doubt_call(&mut self) {
+        if let Phase::Asking { call, .. } = &mut self.phase {
             *call = CallState::Lost;
         }
-        Ok(task)
     }
 
     /// A task that was accepted just now.
@@ -245,6 +257,9 @@ impl Task {
                 self.keep_text(partial);
                 self.phase = Phase::Stopped(cause);
             }
+            TaskEvent::WorkerLost { .. } => self.lose_worker(),
+            // It tells what was seen; nothing follows from it.
+            TaskEvent::ProcessesEnded { .. } => {}
             TaskEvent::Ended { outcome } => {
                 self.count_unanswered();
                 self.phase = Phase::Ended(outcome);

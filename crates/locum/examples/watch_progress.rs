@@ -32,6 +32,8 @@ fn line(event: &TaskEvent) -> String {
         TaskEvent::ModelReplaced { to, .. } => format!("{to} answers instead"),
         TaskEvent::ToolStarted { name, .. } => format!("{name} begins"),
         TaskEvent::ToolEnded { output, .. } => format!("a tool ended: {:?}", output.end),
+        TaskEvent::WorkerLost { why } => format!("its worker was lost: {why}"),
+        TaskEvent::ProcessesEnded { processes } => format!("ended {} processes", processes.len()),
         TaskEvent::Stopped { cause, .. } => format!("stopped: {cause:?}"),
         TaskEvent::Ended { outcome } => format!("ended: {}", outcome.status().as_str()),
     }

@@ -63,6 +63,11 @@ impl Desk {
         DeskBuilder::default()
     }
 
+    /// What stands behind it.
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engine)
+    }
+
     pub(crate) fn of_engine(engine: Arc<Engine>, session: SessionKey) -> Self {
         Self { engine, session, caller: Caller::orchestrator(), awaited: None }
     }

@@ -2,36 +2,35 @@
 //!
 //! Foreground, background, chain, parallel and resume all come through here; they differ only in data.
 
+mod asking;
 mod attend;
 mod tooling;
 mod workspace;
 
 use std::future::poll_fn;
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use locum_core::ids::{Seq, Uid};
 use locum_core::liveness::Patience;
-use locum_core::task::event::{Activity, FailureKind, ModelFailure, StopCause};
-use locum_core::task::{Plan, Step, Task, TaskEvent};
-use locum_core::transcript::{Repeat, Reply, ToolCall, ToolSpec};
+use locum_core::task::event::{Activity, ModelFailure, StopCause};
+use locum_core::task::{Step, Task, TaskEvent};
+use locum_core::transcript::{Repeat, ToolCall, ToolSpec};
 use locum_core::usage::TokenCount;
-use locum_models::{Delta, ModelError, Prefix, retry};
+use locum_models::{ModelError, Prefix, retry};
 use tokio::time::Instant;
 
 use crate::desk::Desk;
 use crate::hands::Hands;
 use crate::journal::{Journal, JournalError};
-use crate::progress::{Hub, News};
-use crate::recorder;
 use crate::store::{self, Appended};
+use crate::worker::Moved;
 
-pub(crate) use attend::StopSignals;
-use attend::{Attention, Deadline, Heard, Interrupt};
+pub(crate) use asking::Asking;
+pub(crate) use attend::{Attention, Heard, StopSignals};
+use attend::{Deadline, Interrupt};
+pub(crate) use tooling::scope as tool_scope;
 use tooling::{Cleared, Granted, Running};
 
 /// How a drive ended.
@@ -52,27 +51,6 @@ enum Next {
     HandOver,
 }
 
-/// Tells the text of a reply while it arrives.
-struct Telling<'a> {
-    hub: &'a Hub,
-    plan: &'a Plan,
-    after: Seq,
-    offset: usize,
-}
-
-impl Telling<'_> {
-    fn tell(&mut self, text: String) {
-        if text.is_empty() {
-            return;
-        }
-        let (after, offset) = (self.after, self.offset);
-        self.offset += text.len();
-        if self.hub.is_heard() {
-            self.hub.tell(self.plan, News::Text { after, offset, text });
-        }
-    }
-}
-
 /// One task being driven.
 pub(crate) struct Driver<'a> {
     pub(crate) task: &'a mut Task,
@@ -81,7 +59,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) desk: &'a Desk,
     pub(crate) signals: StopSignals,
     /// Told about tasks that may start because of what was recorded.
-    pub(crate) moved: &'a (dyn Fn(Vec<Uid>) + Send + Sync),
+    pub(crate) moved: &'a Moved<'a>,
 }
 
 impl Driver<'_> {
@@ -99,9 +77,11 @@ impl Driver<'_> {
                 Step::Park if !self.signals.cancel.is_cancelled() => return Ok(Finish::Parked),
                 Step::Park => self.interrupted(Interrupt::Stop(StopCause::Cancelled), None)?,
                 Step::Record(event) => {
-                    if matches!(event, TaskEvent::ModelReplaced { .. }) {
+                    match &event {
                         // What was encoded for one model is not what another one is sent.
-                        prefix = Prefix::default();
+                        TaskEvent::ModelReplaced { .. } => prefix = Prefix::default(),
+                        TaskEvent::Ended { .. } => self.end_processes().await?,
+                        _ => {}
                     }
                     self.journal.push(self.task, event)?;
                     Next::GoOn
@@ -115,6 +95,15 @@ impl Driver<'_> {
                 return Ok(Finish::HandedOver);
             }
         }
+    }
+
+    /// Ends what the task has under way: when the log says that it has ended, nothing of it is left.
+    async fn end_processes(&mut self) -> Result<(), JournalError> {
+        let processes = self.hands.jobs.end(&self.task.plan().uid, &self.hands.pool).await;
+        if processes.is_empty() {
+            return Ok(());
+        }
+        self.journal.push(self.task, TaskEvent::ProcessesEnded { processes })
     }
 
     async fn flush(&mut self) -> Result<(), JournalError> {
@@ -174,11 +163,9 @@ impl Driver<'_> {
             Err(error) => return Err(error),
         }
         let heard = Heard::new();
-        let answer = self.ask(tools, prefix, &heard).await;
-        if let Ok(answer) = &answer {
-            recorder::record(self.hands, self.task, tools, answer);
-        }
-        match answer {
+        let attention = self.attention(self.hands.patience);
+        let asking = Asking { hands: self.hands, task: self.task, tools, attention: &attention, heard: &heard };
+        match asking.ask(prefix, &mut |_| {}).await {
             Ok(Ok(reply)) => {
                 self.journal.push(self.task, TaskEvent::Replied { turn, reply })?;
                 Ok(Next::GoOn)
@@ -186,40 +173,6 @@ impl Driver<'_> {
             Ok(Err(error)) => self.model_failed(turn, error, heard).await,
             Err(interrupt) => self.interrupted(interrupt, heard.into_text()),
         }
-    }
-
-    async fn ask(
-        &self,
-        tools: &Arc<[ToolSpec]>,
-        prefix: &mut Prefix,
-        heard: &Heard,
-    ) -> Result<Result<Reply, ModelError>, Interrupt> {
-        let plan = self.task.plan();
-        let model = match self.hands.models.open(self.task.model()) {
-            Ok(model) => model,
-            Err(error) => return Ok(Err(error)),
-        };
-        let prompt = self.task.prompt(tools);
-        let mut telling = Telling { hub: &self.hands.hub, plan, after: self.task.seq(), offset: 0 };
-        let mut pieces = self.hands.redactor.pieces();
-        let mut hear = |delta: Delta<'_>| match delta {
-            Delta::Text(text) => {
-                heard.push(text);
-                telling.tell(pieces.push(text));
-            }
-            Delta::ToolCall { .. } => heard.begin(),
-            Delta::Alive => heard.beat(),
-            Delta::Held { provider, hold } => {
-                heard.hold();
-                self.hands.waits.begin(&plan.uid, provider, hold);
-            }
-        };
-        // The call itself is inside too: a model may break before it returns its future.
-        let respond = AssertUnwindSafe(async { model.respond(&prompt, prefix, &mut hear).await }).catch_unwind();
-        let answered = self.attention(self.hands.patience).attend(respond, Activity::Model, heard).await;
-        telling.tell(pieces.finish());
-        self.hands.waits.end(&plan.uid);
-        Ok(answered?.unwrap_or_else(|_| Err(ModelError::new(FailureKind::BadRequest, "the model's adapter panicked"))))
     }
 
     async fn model_failed(&mut self, turn: u32, error: ModelError, heard: Heard) -> Result<Next, JournalError> {

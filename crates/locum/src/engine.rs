@@ -1,10 +1,10 @@
 //! What stands behind every desk: one store, one set of hands, the tasks of this process, and what is allowed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use locum_core::admission::{Caller, Commands, Premises, Worktrees};
+use locum_core::admission::{Caller, Commands, Premises, Processes, Worktrees};
 use locum_core::agent::Isolation;
 use locum_core::ids::{SessionKey, Timestamp, Uid};
 use locum_core::limits::Limits;
@@ -35,6 +35,8 @@ pub(crate) struct Engine {
     pub(crate) staff: Staff,
     pub(crate) executor: Executor,
     pub(crate) launcher: Option<Launcher>,
+    /// What is started to work on one task.
+    pub(crate) worker_program: Option<PathBuf>,
     pub(crate) storm: crate::desk::storm::StatusCalls,
     pub(crate) context_hub: ContextHub,
     /// Set when no more tasks are taken up.
@@ -49,6 +51,8 @@ pub(crate) struct Rules {
     pub(crate) enabled: bool,
     /// Whether every request is judged as if it said `strict`.
     pub(crate) strict: bool,
+    /// Whether every task has a process of its own, unless it asks for something else.
+    pub(crate) apart: bool,
     /// What the settings say about the use of tools.
     pub(crate) permissions: Permissions,
     /// Whether keys of the shared context may have a `name:` before them.
@@ -110,6 +114,7 @@ impl Engine {
                 sandbox: self.hands.jobs.level().map(Level::as_str),
             },
             worktrees: self.worktrees(),
+            processes: self.processes(),
             caller,
             now,
         }
@@ -121,6 +126,23 @@ impl Engine {
             None => Worktrees::NoPlace,
             Some(_) if Path::new(&self.rules.root).join(".git").exists() => Worktrees::Possible,
             Some(_) => Worktrees::NoRepository,
+        }
+    }
+
+    fn processes(&self) -> Processes {
+        match (&self.worker_program, self.rules.apart) {
+            (None, _) => Processes::NoProgram,
+            (Some(_), true) => Processes::Usual,
+            (Some(_), false) => Processes::Possible,
+        }
+    }
+
+    /// Whether a task runs in a process of its own.
+    pub(crate) fn is_apart(&self, plan: &Plan) -> bool {
+        match plan.grants.isolation {
+            Isolation::None => false,
+            Isolation::Process => true,
+            Isolation::Worktree => self.rules.apart,
         }
     }
 

@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use locum_core::ids::Uid;
 use locum_core::limits;
 use locum_core::task::Plan;
+use locum_core::task::event::ProcessEnd;
 
 use crate::pool::Pool;
 use crate::sandbox::{Level, Order, OutputTo, Report, Running, Sandbox, make_private};
@@ -152,6 +153,11 @@ impl Jobs {
         Self { sandbox, tasks: Mutex::default() }
     }
 
+    /// What commands are shut into.
+    pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_ref()
+    }
+
     /// What new tasks are promised.
     pub(crate) fn level(&self) -> Option<Level> {
         self.sandbox.as_ref().map(Sandbox::level)
@@ -255,17 +261,20 @@ impl Jobs {
     }
 
     /// Ends everything that a task has under way, waits until nothing is left of it, and removes its private directory.
-    pub(crate) async fn end(&self, uid: &Uid, pool: &Pool) {
-        let Some(jobs) = self.tasks().remove(uid) else { return };
+    /// Returns what was under way.
+    pub(crate) async fn end(&self, uid: &Uid, pool: &Pool) -> Vec<ProcessEnd> {
+        let Some(jobs) = self.tasks().remove(uid) else { return Vec::new() };
         let background = jobs.background.into_iter().filter_map(|job| job.running);
         let mut ending: Vec<Running> = background.chain(jobs.ending).collect();
         ending.iter_mut().for_each(Running::stop);
         join_all(ending.iter_mut().map(reported)).await;
+        let processes = ending.iter().map(Running::end).collect();
         if let Some(sandbox) = &self.sandbox {
             let private = sandbox.private().join(uid.to_string());
             // What cannot be removed is private, and the next cleaning finds it.
             pool.run(move || std::fs::remove_dir_all(private)).await.ok();
         }
+        processes
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use locum_core::ids::Timestamp;
 use locum_core::task::{Misfit, Record, Task, TaskEvent};
 
+use crate::attached::Link;
 use crate::clock::Clock;
 use crate::hands::Hands;
 use crate::progress::{Hub, News};
@@ -18,13 +19,20 @@ const APPEND_ATTEMPTS: u32 = 4;
 
 /// Writes the log of one task.
 pub(crate) struct Journal {
-    store: Arc<dyn Store>,
-    lease: Lease,
+    pages: Pages,
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     hub: Hub,
     /// Applied to the task, not yet durable.
     pending: Vec<Record>,
+}
+
+/// Where records become durable.
+enum Pages {
+    /// In the store, under a lease.
+    Store(Arc<dyn Store>, Lease),
+    /// Wherever the process that this one works for keeps them.
+    Parent(Arc<Link>),
 }
 
 /// Why a record could not be written.
@@ -43,9 +51,17 @@ pub(crate) enum JournalError {
 
 impl Journal {
     pub(crate) fn new(hands: &Hands, lease: Lease) -> Self {
+        Self::on(Pages::Store(Arc::clone(&hands.store), lease), hands)
+    }
+
+    /// A journal that the parent of this process writes.
+    pub(crate) fn of_parent(hands: &Hands, link: Arc<Link>) -> Self {
+        Self::on(Pages::Parent(link), hands)
+    }
+
+    fn on(pages: Pages, hands: &Hands) -> Self {
         Self {
-            store: Arc::clone(&hands.store),
-            lease,
+            pages,
             clock: Arc::clone(&hands.clock),
             redactor: hands.redactor.clone(),
             hub: hands.hub.clone(),
@@ -88,15 +104,19 @@ impl Journal {
     /// easily. An append that was written though the store said otherwise is a conflict the next time, and the log
     /// decides.
     async fn append(&self, records: &[Record], task: &Task) -> Result<Appended, store::Error> {
+        let (store, lease) = match &self.pages {
+            Pages::Store(store, lease) => (store, lease),
+            Pages::Parent(link) => return link.append(records).await,
+        };
         for attempt in 1..APPEND_ATTEMPTS {
-            match self.store.append(&self.lease, records.to_vec(), task.standing()).await {
+            match store.append(lease, records.to_vec(), task.standing()).await {
                 Err(store::Error::Failed(_)) => {
                     tokio::time::sleep(Duration::from_millis(100 * u64::from(attempt))).await;
                 }
                 answer => return answer,
             }
         }
-        self.store.append(&self.lease, records.to_vec(), task.standing()).await
+        store.append(lease, records.to_vec(), task.standing()).await
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -3,6 +3,9 @@
 //! The program is locum's own binary, started again with [`WORKER_ARGUMENT`]. What it must know, keys included,
 //! reaches it once, through its standard input: never through arguments or the environment, where others can read it.
 //!
+//! A task that asks for `isolation: process` has such a process to itself, which is *attached*: it works for the one
+//! that started it, is given no keys, and ends with it.
+//!
 //! The same program is also the *launcher* of the commands that agents run: started with another argument, it shuts
 //! itself in and becomes the command; see [`sandbox`](mod@crate::sandbox).
 //!
@@ -29,6 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use locum_core::ids::Uid;
 use serde::{Deserialize, Serialize};
 
+use crate::attached;
 use crate::process::{self, Life};
 use crate::sandbox;
 use crate::settings::Places;
@@ -117,7 +121,7 @@ impl Launcher {
     }
 
     /// Where a worker that cannot even begin says why.
-    fn complaints(&self) -> Stdio {
+    pub(crate) fn complaints(&self) -> Stdio {
         let path = self.logs.join("worker.log");
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
         file.map_or_else(|_| Stdio::null(), Stdio::from)
@@ -134,7 +138,9 @@ pub fn intercept() -> Option<Result<(), WorkerError>> {
         std::process::exit(0);
     }
     INTERCEPTS.store(true, Ordering::Relaxed);
-    (argument.as_deref() == Some(std::ffi::OsStr::new(WORKER_ARGUMENT))).then(run_worker)
+    let is_attached = std::env::args_os().nth(2).as_deref() == Some(std::ffi::OsStr::new(attached::ATTACHED));
+    let work = if is_attached { attached::run } else { run_worker };
+    (argument.as_deref() == Some(std::ffi::OsStr::new(WORKER_ARGUMENT))).then(work)
 }
 
 /// This program, if it is a launcher when it is started as one.

@@ -33,6 +33,7 @@ pub mod operation_log;
 pub mod recorder;
 pub mod redact;
 
+mod attached;
 mod driver;
 mod engine;
 mod git;

@@ -4,20 +4,31 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use locum_core::ids::Timestamp;
 use serde::Serialize;
 
+use crate::attached::Link;
 use crate::context_changes::ContextChange;
 use crate::redact::Redactor;
 
 /// Where operations are logged; nowhere by default.
 #[derive(Debug, Default)]
 pub struct OperationLog {
-    file: Option<Mutex<File>>,
+    sink: Sink,
     payloads: bool,
     redactor: Redactor,
+}
+
+/// Where lines go.
+#[derive(Debug, Default)]
+enum Sink {
+    #[default]
+    Nowhere,
+    File(Mutex<File>),
+    /// To the process that this one works for.
+    Parent(Arc<Link>),
 }
 
 /// One line of the log.
@@ -60,7 +71,12 @@ impl OperationLog {
         let day: String = day.to_string().chars().take(10).collect();
         let path = directory.join(format!("{day}.log"));
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-        Ok(Self { file: Some(Mutex::new(file)), payloads, redactor })
+        Ok(Self { sink: Sink::File(Mutex::new(file)), payloads, redactor })
+    }
+
+    /// A log that the parent of this process writes; it knows the secrets.
+    pub(crate) fn of_parent(link: Arc<Link>, payloads: bool) -> Self {
+        Self { sink: Sink::Parent(link), payloads, redactor: Redactor::default() }
     }
 
     /// Whether payloads are wanted; they are not even made otherwise.
@@ -70,16 +86,29 @@ impl OperationLog {
 
     /// Whether anything is logged at all.
     pub(crate) fn is_open(&self) -> bool {
-        self.file.is_some()
+        !matches!(self.sink, Sink::Nowhere)
     }
 
     /// Writes one line. A log that cannot be written never stops the work that it describes.
     pub(crate) fn write(&self, operation: &Operation<'_>) {
-        let Some(file) = &self.file else { return };
+        if !self.is_open() {
+            return;
+        }
         let Ok(line) = serde_json::to_string(operation) else { return };
-        let line = self.redactor.text(line) + "\n";
-        if let Ok(mut file) = file.lock() {
-            file.write_all(line.as_bytes()).ok();
+        self.write_line(line);
+    }
+
+    /// Writes one line that was made before.
+    pub(crate) fn write_line(&self, line: String) {
+        let line = self.redactor.text(line);
+        match &self.sink {
+            Sink::Nowhere => {}
+            Sink::Parent(link) => link.log(line),
+            Sink::File(file) => {
+                if let Ok(mut file) = file.lock() {
+                    file.write_all((line + "\n").as_bytes()).ok();
+                }
+            }
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn this_process(life: Life) -> Owner {
     let pid = std::process::id();
     // 63 random bits, so that the id fits a signed column.
     let id = OwnerId((ulid::Ulid::generate().random() as u64) >> 1);
-    let started = start_time(pid).unwrap_or_else(|| UNKNOWN.to_owned());
+    let started = start_time_of(pid);
     Owner { id, pid, started, boot: boot_id(), detached: life == Life::Detached }
 }
 
@@ -118,6 +118,40 @@ pub(crate) fn start_detached(program: &Path, argument: &str, stderr: Stdio) -> s
         .stdout(Stdio::null())
         .stderr(stderr)
         .spawn()
+}
+
+/// Starts a process that works for this one, in a group of its own so that a key that interrupts this process does not
+/// interrupt it. It ends when its standard input does; dropped, it is killed.
+pub(crate) fn start_attached(
+    program: &Path,
+    arguments: &[&str],
+    stderr: Stdio,
+) -> std::io::Result<tokio::process::Child> {
+    let environment = crate::settings::environment::process_variables(&INHERITED);
+    tokio::process::Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment)
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(stderr)
+        .kill_on_drop(true)
+        .spawn()
+}
+
+/// Asks a process of ours to end; nothing happens if it has.
+pub(crate) fn terminate(child: &tokio::process::Child) {
+    if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()) {
+        // Until it is waited for, the id is its own.
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGTERM).ok();
+    }
+}
+
+/// When a process of ours started, in the system's own words.
+pub(crate) fn start_time_of(pid: u32) -> String {
+    start_time(pid).unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
 /// Starts a launcher, in a group of its own so that a key that interrupts this process does not interrupt it. It ends

@@ -97,7 +97,8 @@ impl FromStr for Level {
 ///
 /// A program that embeds locum begins its `main` with [`launch::intercept`](crate::launch::intercept) and hands a
 /// sandbox to its [`DeskBuilder`](crate::desk::DeskBuilder::sandbox); without both, tools that run commands refuse to.
-#[derive(Debug, Clone)]
+// It is part of what a worker process is told; both are the same program.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sandbox {
     level: Level,
     launcher: Option<PathBuf>,

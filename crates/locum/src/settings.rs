@@ -28,7 +28,7 @@ use environment::Environment;
 pub use file::SettingsFile;
 pub(crate) use file::check_project;
 pub use places::{Places, project_root};
-use table::{KEYS, Key};
+use table::{KEYS, Key, PROCESS};
 
 /// Where the rules of a project are kept, beside the user's: they never take one of those away.
 const PROJECT_RULES: &str = "permissions.project_rules";
@@ -197,7 +197,13 @@ impl Settings {
             startup_ms: self.number("watchdog.startup_timeout_ms"),
             inactivity_ms: self.number("watchdog.inactivity_timeout_ms"),
             tool_ms: self.number("watchdog.tool_timeout_ms"),
+            kill_grace_ms: self.number("watchdog.kill_grace_ms"),
         }
+    }
+
+    /// Whether every task has a process of its own, unless it asks for something else.
+    pub fn runs_in_processes(&self) -> bool {
+        self.text("run.executor").is_some_and(|(word, _)| word == PROCESS)
     }
 
     /// Whether anything may be delegated.

@@ -265,6 +265,7 @@ impl Setup {
             .rules(settings.project_rules())
             .sandbox(Sandbox::new(settings.sandbox_level(), &self.environment, &places))
             .executor(self.executor)
+            .apart(settings.runs_in_processes())
             .life(self.life)
             .launcher(Launcher::this_program(&self.naming(&settings), &places)?);
         if let Some(recorder) = recorder {

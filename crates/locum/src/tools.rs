@@ -132,6 +132,12 @@ pub trait Tool: Send + Sync {
         Box::pin(async { Ok(Prepared { subject: Subject::of(input), intent: None }) })
     }
 
+    /// Whether every locum program has this very tool, so that a worker process runs it itself. Any other tool runs in
+    /// the process in which it was registered.
+    fn comes_with_locum(&self) -> bool {
+        false
+    }
+
     /// Whether it runs commands in the [`sandbox`](crate::sandbox): then the receipt of a task that has it names the
     /// sandbox.
     fn runs_commands(&self) -> bool {

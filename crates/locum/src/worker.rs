@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::attached::{self, Post};
 use crate::desk::Desk;
 use crate::driver::{Driver, Finish, StopSignals};
 use crate::engine::Engine;
@@ -39,6 +40,9 @@ const ACCEPTED_SEQ: Seq = 1;
 
 /// A store that fails is tried this often before a task is given up as it is.
 const STORE_ATTEMPTS: u32 = 5;
+
+/// Told about tasks that may start because of what was recorded.
+pub(crate) type Moved<'a> = dyn Fn(Vec<Uid>) + Send + Sync + 'a;
 
 /// The tasks of this process.
 pub(crate) struct Worker {
@@ -311,6 +315,10 @@ async fn drive(engine: &Arc<Engine>, task: &mut Task, held: &Held) -> Result<Fin
     let weak = Arc::downgrade(engine);
     let moved = move |uids: Vec<Uid>| wake(&weak, uids);
     let _at_work = engine.hands.writers.enter(task);
+    if engine.is_apart(task.plan()) {
+        let (lease, signals) = (held.lease.clone(), held.signals.clone());
+        return attached::drive(Post { engine, lease, signals, moved: &moved }, task).await;
+    }
     let driver = Driver {
         task,
         journal: Journal::new(&engine.hands, held.lease.clone()),

@@ -64,6 +64,7 @@ pub(super) fn entry(door: &Door, agent: String, task: String, options: TaskOptio
         cwd,
         isolation: isolation.map(|apart| match apart {
             Apart::Worktree => Isolation::Worktree,
+            Apart::Process => Isolation::Process,
             Apart::None => Isolation::None,
         }),
         model: door.call_model.clone(),

@@ -88,6 +88,11 @@ fn describe(event: &TaskEvent) -> String {
             };
             format!("turn {turn}: {end}{} ({duration_ms} ms)", shorten(&output.text))
         }
+        TaskEvent::WorkerLost { why } => format!("its worker process was lost: {why}"),
+        TaskEvent::ProcessesEnded { processes } => {
+            let left = processes.iter().filter(|process| !process.ended).count();
+            format!("{} of its processes ended, {left} left", processes.len() - left)
+        }
         TaskEvent::Stopped { cause, .. } => format!("stopped: {cause:?}"),
         TaskEvent::Ended { outcome } => match outcome.error() {
             Some(error) => format!("ended: {}: {error}", outcome.status().as_str()),

@@ -60,7 +60,6 @@ const CASES: [Case; 5] = [
         {"action": "spawn", "agent": "silent", "task": "t", "queue": true, "max_input_tokens": 10}
         {"action": "spawn", "agent": "silent", "task": "t", "queue": true, "max_output_tokens": 0}
         {"action": "spawn", "agent": "silent", "task": "another", "idempotency_key": "k"}
-        {"action": "spawn", "agent": "silent", "task": "t", "queue": true, "isolation": "process"}
         quiet {"action": "cancel", "task_id": "t_01"}
         quiet {"action": "cancel", "task_id": "t_02"}
         quiet {"action": "cancel", "task_id": "t_03"}

@@ -43,6 +43,8 @@ pub(crate) fn read(records: &[Record], context: &str) -> Told {
             | TaskEvent::BudgetNearing { .. }
             | TaskEvent::WorkspaceReady { .. }
             | TaskEvent::WorkspaceClosed { .. }
+            | TaskEvent::WorkerLost { .. }
+            | TaskEvent::ProcessesEnded { .. }
             | TaskEvent::Stopped { .. } => {}
         }
     }

@@ -10,6 +10,7 @@ mod log;
 mod model_server;
 mod observer;
 
+mod apart;
 mod background;
 mod budgets;
 mod crowd;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::admission::finding::{self, MissingRule};
+use crate::admission::isolation::isolation;
 use crate::admission::money::{FirstRequest, unkept};
 use crate::admission::receipt::{self, Given};
-use crate::admission::{Caller, Premises, Worktrees, prompt, tools};
+use crate::admission::{Caller, Premises, prompt, tools};
 use crate::agent::roster::Found;
-use crate::agent::{AgentSpec, Isolation, Roster, tool_names};
+use crate::agent::{AgentSpec, Roster, tool_names};
 use crate::budget::money;
 use crate::ids::{Identity, TaskId, Uid};
 use crate::limits;
@@ -216,8 +217,7 @@ impl Admission<'_> {
         let choice = routing::choose(&wish, premises.catalogue)?;
         let own = agent.locum.fallback_models.as_deref().unwrap_or_default();
         let (fallback, unknown) = routing::fallback(&choice, own, premises.catalogue);
-        let isolation = entry.isolation.or(agent.isolation).unwrap_or(Isolation::None);
-        check_isolation(isolation, premises.worktrees)?;
+        let isolation = isolation(entry, agent, premises)?;
         let runs_commands = granted.tools.iter().any(|tool| premises.commands.tools.contains(&tool.name));
         let (tools, clamped) = (&granted.receipt, clamped.as_deref());
         let given = Given { entry, completed: &completed, choice: &choice, tools, max_turns, clamped, isolation };
@@ -366,27 +366,6 @@ fn check_budget(budget: &Budget, needed: u64) -> Result<(), Refusal> {
 /// A task sees no more than the one that delegates it: a worktree's task delegates within its worktree.
 fn root_of<'a>(premises: &Premises<'a>) -> &'a str {
     premises.caller.parent.as_ref().and_then(|parent| parent.root.as_deref()).unwrap_or(premises.root)
-}
-
-fn check_isolation(isolation: Isolation, worktrees: Worktrees) -> Result<(), Refusal> {
-    let refusal = |why: &str, hint: &str| {
-        let message = format!("isolation `{}` cannot be had here: {why}", isolation.as_str());
-        Err(Refusal::new(Code::IsolationFailed, message).hint(hint))
-    };
-    match (isolation, worktrees) {
-        (Isolation::None, _) | (Isolation::Worktree, Worktrees::Possible) => Ok(()),
-        (Isolation::Worktree, Worktrees::NoRepository) => refusal(
-            "the project is not a git repository",
-            "run `git init` and commit in the project, or leave `isolation` out",
-        ),
-        (Isolation::Worktree, Worktrees::NoPlace) => refusal(
-            "nobody said where worktrees are kept",
-            "name a directory with DeskBuilder::worktrees, or leave `isolation` out",
-        ),
-        (Isolation::Process, _) => {
-            refusal("tasks have no processes of their own yet", "leave `isolation` out, or say \"none\"")
-        }
-    }
 }
 
 fn depth_exceeded() -> Refusal {

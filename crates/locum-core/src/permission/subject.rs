@@ -1,9 +1,11 @@
 //! What a call is about: the part of its input that rules look at.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What a call is about.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// Nothing that a pattern could be about.
     #[default]

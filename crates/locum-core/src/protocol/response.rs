@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentName, TaskId, Timestamp, Uid};
 use crate::protocol::Refusal;
+use crate::task::event::ProcessEnd;
 use crate::task::outcome::{Reason, Status};
 use crate::task::plan::Receipt;
 use crate::task::workspace::Worktree;
@@ -275,7 +276,7 @@ pub struct CancelReceipt {
     /// The task and its descendants.
     pub tasks: Vec<CancelledTask>,
     /// The processes that worked on them.
-    pub processes: Vec<CancelledProcess>,
+    pub processes: Vec<ProcessEnd>,
     /// The worktree that the task worked in, as it was left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
@@ -290,17 +291,6 @@ pub struct CancelledTask {
     pub task_id: TaskId,
     /// Its state.
     pub status: Status,
-}
-
-/// A process in a cancel's receipt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CancelledProcess {
-    /// Its id.
-    pub pid: u32,
-    /// When it started, so that the id is not mistaken for a later process.
-    pub started: String,
-    /// Whether it was seen to be gone.
-    pub ended: bool,
 }
 
 /// The answer to `parallel`, in the order of the request.

@@ -142,11 +142,32 @@ pub enum TaskEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         partial: Option<String>,
     },
+    /// The process that worked on it ended before it did; another one goes on.
+    WorkerLost {
+        /// How, as far as that is known.
+        why: String,
+    },
+    /// The processes that were under way for it when it ended were seen to; its end follows.
+    ProcessesEnded {
+        /// Each of them.
+        processes: Vec<ProcessEnd>,
+    },
     /// It ended; always the last.
     Ended {
         /// How.
         outcome: Outcome,
     },
+}
+
+/// A process that worked for a task, and whether it was seen to be gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessEnd {
+    /// Its process id.
+    pub pid: u32,
+    /// When it started, in the system's own words; a process id alone is reused.
+    pub started: String,
+    /// Whether it is gone.
+    pub ended: bool,
 }
 
 /// Why an accepted task does not run yet.
@@ -270,6 +291,11 @@ pub enum StopCause {
     },
     /// It could not be set apart as asked.
     Isolation {
+        /// Why not.
+        details: String,
+    },
+    /// Nobody can go on with it.
+    Interrupted {
         /// Why not.
         details: String,
     },

@@ -48,6 +48,11 @@ impl Task {
         &self.spent.usage
     }
 
+    /// Whether tool calls are under way, or were when the log was cut.
+    pub fn is_calling_tools(&self) -> bool {
+        matches!(self.phase, Phase::Tooling(_))
+    }
+
     /// Failed model calls since the last answer.
     pub fn failures(&self) -> u32 {
         self.spent.failures

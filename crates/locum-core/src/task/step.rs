@@ -47,6 +47,9 @@ impl Task {
     }
 
     fn decide(&self) -> Step {
+        if let Some(failure) = self.gave_up_on() {
+            return self.fail(&failure);
+        }
         match &self.phase {
             Phase::Parked(_) => Step::Park,
             Phase::Ready if self.needs_workspace() => Step::PrepareWorkspace,
@@ -59,6 +62,14 @@ impl Task {
             Phase::Stopped(cause) => self.stop(cause),
             Phase::Ended(_) => Step::Done,
         }
+    }
+
+    /// A task that ends its workers is not tried for ever.
+    fn gave_up_on(&self) -> Option<Failure> {
+        let lost = self.spent.workers_lost;
+        let is_over = matches!(self.phase, Phase::Stopped(_) | Phase::Ended(_));
+        (lost >= limits::WORKERS_LOST_MAX && !is_over)
+            .then(|| Failure::Interrupted(format!("its worker process ended {lost} times before it did")))
     }
 
     /// Asks the next model of the plan, if there is one and another model can help.
@@ -207,6 +218,7 @@ impl Task {
             StopCause::Stalled { after_s, during } => Failure::Stalled { after_s: *after_s, during: during.as_str() },
             StopCause::ToolLayer { turn, details } => Failure::Tool { turn: *turn, details: details.clone() },
             StopCause::Isolation { details } => Failure::Isolation(details.clone()),
+            StopCause::Interrupted { details } => Failure::Interrupted(details.clone()),
             StopCause::Internal { details } => Failure::Internal(details.clone()),
         };
         self.fail(&failure)

@@ -1,6 +1,6 @@
 //! What `spawn` gives and what it refuses.
 
-use locum_core::admission::{Admitted, Worktrees};
+use locum_core::admission::{Admitted, Processes, Worktrees};
 use locum_core::agent::Isolation;
 use locum_core::ids::TaskId;
 use locum_core::protocol::{FaceDefaults, Refusal, SpawnEntry};
@@ -86,7 +86,8 @@ fn each_refusal_names_its_thing() {
     let apart = || json!({"agent": "reader", "task": "t", "isolation": "worktree"});
     insta::assert_snapshot!(refused(|world| world.worktrees = Worktrees::NoRepository, apart()), @"ISOLATION_FAILED: isolation `worktree` cannot be had here: the project is not a git repository (run `git init` and commit in the project, or leave `isolation` out)");
     insta::assert_snapshot!(refused(|world| world.worktrees = Worktrees::NoPlace, apart()), @"ISOLATION_FAILED: isolation `worktree` cannot be had here: nobody said where worktrees are kept (name a directory with DeskBuilder::worktrees, or leave `isolation` out)");
-    insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "isolation": "process"})), @r#"ISOLATION_FAILED: isolation `process` cannot be had here: tasks have no processes of their own yet (leave `isolation` out, or say "none")"#);
+    let process = json!({"agent": "reader", "task": "t", "isolation": "process"});
+    insta::assert_snapshot!(refused(|world| world.processes = Processes::NoProgram, process), @"ISOLATION_FAILED: isolation `process` cannot be had here: this program cannot be started again as a worker (call locum::launch::intercept() first in its main, or leave `isolation` out)");
     insta::assert_snapshot!(refused(|_| {}, task(4001)), @"TASK_TOO_LARGE: the task has 1001 tokens; at most 1000 are allowed (write the context to shared_context and name its key in the task)");
 }
 
@@ -102,6 +103,22 @@ fn a_worktree_is_had_by_call_or_agent_and_the_call_wins() {
     check(None, Some("worktree"), Isolation::Worktree);
     check(Some(Isolation::Worktree), None, Isolation::Worktree);
     check(Some(Isolation::Worktree), Some("none"), Isolation::None);
+}
+
+#[test]
+fn a_process_is_had_where_it_is_asked_for_or_usual() {
+    let check = |processes: Processes, call: Option<&str>, expected: Isolation| {
+        let mut world = World::new();
+        world.processes = processes;
+        let plan = world.accept(json!({"agent": "reader", "task": "t", "isolation": call})).plan;
+        assert_eq!((plan.grants.isolation, plan.receipt.isolation), (expected, expected), "{processes:?} {call:?}");
+    };
+    check(Processes::Possible, None, Isolation::None);
+    check(Processes::Possible, Some("process"), Isolation::Process);
+    check(Processes::Usual, None, Isolation::Process);
+    check(Processes::Usual, Some("none"), Isolation::None);
+    check(Processes::Usual, Some("worktree"), Isolation::Worktree);
+    check(Processes::NoProgram, None, Isolation::None);
 }
 
 /// What a task with a worktree delegates stays within that worktree.

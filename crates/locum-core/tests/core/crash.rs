@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use locum_core::task::{Reason, Record, TaskEvent};
+use locum_core::task::{Reason, Record, Step, Task, TaskEvent};
 use locum_core::transcript::{Repeat, ToolEnd};
 use locum_core::usage::Budget;
 
@@ -23,6 +23,31 @@ fn a_conversation_cut_anywhere_ends_the_same() {
                 let place = format!("{name}, cut after event {cut} of {}, {ends:?}", whole.log.len());
                 check_end(&script, &whole, &rest, &place);
                 check_repeats(&rest, usize::from(kept.last().is_some_and(starts_unrepeatable)), &place);
+            }
+        }
+    }
+}
+
+/// A task may be cut as often as it likes; one that ends its own workers is given up with what it has.
+#[test]
+fn a_task_that_loses_three_workers_is_interrupted_wherever_it_is() {
+    for (name, text) in conversation::all() {
+        let script = Script::parse(text);
+        let whole = play(&script, Ends::InOrder);
+        for cut in 1..whole.log.len() {
+            let mut task = Task::replay(whole.log[..cut].to_vec()).unwrap();
+            if matches!(whole.log[cut - 1].event, TaskEvent::Stopped { .. }) {
+                continue;
+            }
+            for lost in 0..4 {
+                let step = task.next_step();
+                let end = match &step {
+                    Step::Record(TaskEvent::Ended { outcome }) => outcome.reason(),
+                    _ => None,
+                };
+                assert_eq!(lost >= 3, end == Some(Reason::Interrupted), "{name}, {cut}, {lost} lost: {step:?}");
+                let event = TaskEvent::WorkerLost { why: "it ended".to_owned() };
+                task.apply(Record { seq: task.seq() + 1, at: whole.log[0].at, event }).unwrap();
             }
         }
     }

@@ -12,6 +12,10 @@ type Rule = (&'static str, Value, fn(&mut World));
 
 fn nothing(_: &mut World) {}
 
+fn no_program(world: &mut World) {
+    world.processes = locum_core::admission::Processes::NoProgram;
+}
+
 fn take_key(world: &mut World) {
     let known = KnownTask { uid: uid(1), agent: agent_name("reader"), status: Status::Running, collected: false };
     let task_id = locum_core::ids::TaskId::new(1);
@@ -56,7 +60,7 @@ fn of_spawn() {
     ];
     let valid = json!({"agent": "reader", "task": "t"});
     check(&rules, &valid, |world, input| line(world.spawn(input)));
-    let last: [Rule; 2] = [rules[10].clone(), ("ISOLATION_FAILED", json!({"isolation": "process"}), nothing)];
+    let last: [Rule; 2] = [rules[10].clone(), ("ISOLATION_FAILED", json!({"isolation": "process"}), no_program)];
     check(&last, &valid, |world, input| line(world.spawn(input)));
 }
 

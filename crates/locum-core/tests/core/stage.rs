@@ -204,6 +204,8 @@ impl<'a> Stage<'a> {
                 self.played.lines.push(format!("- {}: {} changed", worktree.branch, worktree.files_changed));
             }
             TaskEvent::Stopped { cause, .. } => self.played.lines.push(format!("! {cause:?}")),
+            // Nobody loses a worker or has processes here.
+            TaskEvent::WorkerLost { .. } | TaskEvent::ProcessesEnded { .. } => {}
             TaskEvent::Ended { outcome } => self.played.lines.push(format!("= {}", outcome_line(outcome))),
         }
     }

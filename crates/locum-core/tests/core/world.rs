@@ -1,6 +1,6 @@
 //! A small project: a few agents, tools and models, and a session. Cases change the field that they are about.
 
-use locum_core::admission::{self, Admitted, Caller, Order, ParentTask, Premises, Worktrees};
+use locum_core::admission::{self, Admitted, Caller, Order, ParentTask, Premises, Processes, Worktrees};
 use locum_core::agent::{AgentSpec, Fallbacks, Roster, Source};
 use locum_core::ids::{AgentName, Identity, SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::limits::Limits;
@@ -44,6 +44,7 @@ pub(crate) struct World {
     pub(crate) face: FaceDefaults,
     pub(crate) view: SessionView,
     pub(crate) worktrees: Worktrees,
+    pub(crate) processes: Processes,
 }
 
 impl World {
@@ -74,6 +75,7 @@ impl World {
             face: FaceDefaults::native(),
             view: SessionView { next_task: 1, ..SessionView::default() },
             worktrees: Worktrees::Possible,
+            processes: Processes::Possible,
         };
         world.add("reader", |agent| agent.tools = None);
         world.add("worker", |agent| agent.tools = Some(TOOLS.map(|(name, _)| name.to_owned()).to_vec()));
@@ -126,6 +128,7 @@ impl World {
             limits: &self.limits,
             root: "/project",
             worktrees: self.worktrees,
+            processes: self.processes,
             caller: &self.caller,
             now: NOW,
         }

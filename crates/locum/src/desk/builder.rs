@@ -63,6 +63,7 @@ use crate::worker::Worker;
 /// | what tools may be used for | [`rules`](Self::rules) | everything but protected names |
 /// | who agrees where a rule asks | [`asker`](Self::asker) | nobody |
 /// | what commands are shut into | [`sandbox`](Self::sandbox) | commands are refused |
+/// | who runs tasks apart | [`apart`](Self::apart), [`worker_program`](Self::worker_program) | this program, if asked to |
 /// | who goes on after the end | [`launcher`](Self::launcher), [`executor`](Self::executor) | whoever opens the store next |
 ///
 /// ```
@@ -83,6 +84,7 @@ pub struct DeskBuilder {
     search: Option<Search>,
     access: Access,
     models: Vec<(String, Arc<dyn Model>)>,
+    everyone: Option<Arc<dyn Model>>,
     prices: Vec<(String, Price)>,
     model: Option<(String, String)>,
     known_models: Option<Vec<ModelEntry>>,
@@ -94,10 +96,12 @@ pub struct DeskBuilder {
     limits: Limits,
     enabled: bool,
     strict: bool,
+    apart: bool,
     namespaces: bool,
     executor: Executor,
     life: Life,
     launcher: Option<Launcher>,
+    worker_program: Option<PathBuf>,
     clock: Arc<dyn Clock>,
     patience: Patience,
     log: OperationLog,
@@ -117,6 +121,7 @@ impl Default for DeskBuilder {
             search: None,
             access: Access::default(),
             models: Vec::new(),
+            everyone: None,
             prices: Vec::new(),
             model: None,
             known_models: None,
@@ -128,10 +133,12 @@ impl Default for DeskBuilder {
             limits: Limits::default(),
             enabled: true,
             strict: false,
+            apart: false,
             namespaces: false,
             executor: Executor::InProcess,
             life: Life::Door,
             launcher: None,
+            worker_program: None,
             clock: Arc::new(SystemClock),
             patience: Patience::default(),
             log: OperationLog::default(),
@@ -153,6 +160,9 @@ pub enum BuildError {
     /// What an agent is cannot be kept without a secret.
     #[error("an agent cannot be used: its name holds a secret")]
     Secret(#[from] serde_json::Error),
+    /// Tasks should run in processes of their own, and this program cannot be started again as one.
+    #[error("tasks cannot have processes of their own here: call locum::launch::intercept() first in main")]
+    NoWorker,
     /// The session's model is not known, or cannot be used.
     #[error("the model `{name}` cannot be used: {why}")]
     Model {
@@ -308,6 +318,22 @@ impl DeskBuilder {
         self
     }
 
+    /// The program that is started with `__worker` to work on a task that asks for `isolation: process`; this one, if
+    /// it [intercepts](crate::launch::intercept) that, when left out.
+    #[must_use]
+    pub fn worker_program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.worker_program = Some(program.into());
+        self
+    }
+
+    /// Lets every task run in a process of its own, unless it or its agent asks for something else. The process works
+    /// for this one, has no keys, and ends with it; see [`launch`](crate::launch).
+    #[must_use]
+    pub fn apart(mut self, apart: bool) -> Self {
+        self.apart = apart;
+        self
+    }
+
     /// Who works on accepted tasks; this process if it is left out. [`Executor::Detached`] needs a launcher.
     #[must_use]
     pub fn executor(mut self, executor: Executor) -> Self {
@@ -332,7 +358,14 @@ impl DeskBuilder {
         let root = self.root.unwrap_or_else(|| PathBuf::from("."));
         let root = root.canonicalize().unwrap_or(root).to_string_lossy().into_owned();
         let session = SessionKey { project: root.clone(), id: SessionId::parse(&self.session)? };
+        let worker_program = self.worker_program.or_else(crate::launch::intercepting_program);
+        if self.apart && worker_program.is_none() {
+            return Err(BuildError::NoWorker);
+        }
         let mut registry = Registry::new(self.access);
+        if let Some(everyone) = self.everyone {
+            registry = registry.answered_by(everyone);
+        }
         for (name, model) in self.models {
             registry.register(&name, model);
         }
@@ -368,11 +401,13 @@ impl DeskBuilder {
                 root,
                 enabled: self.enabled,
                 strict: self.strict,
+                apart: self.apart,
                 namespaces: self.namespaces,
                 permissions: self.permissions,
             },
             executor: self.executor,
             launcher: self.launcher,
+            worker_program,
             storm: StatusCalls::default(),
             context_hub: ContextHub::default(),
             closed: tokio_util::sync::CancellationToken::new(),

@@ -1,12 +1,15 @@
 //! Stopping a task and everything below it, with proof.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use locum_core::ids::Uid;
 use locum_core::limits;
 use locum_core::protocol::request::WaitMode;
-use locum_core::protocol::response::{CancelReceipt, Cancelled, CancelledProcess, CancelledTask};
+use locum_core::protocol::response::{CancelReceipt, Cancelled, CancelledTask};
 use locum_core::protocol::{FaceDefaults, Refusal, Response};
+use locum_core::task::TaskEvent;
+use locum_core::task::event::ProcessEnd;
 use tokio::time::Instant;
 
 use super::Desk;
@@ -19,22 +22,30 @@ use crate::{process, worker};
 /// How often a process that should end is looked at.
 const LOOK_MS: u64 = 20;
 
+/// Entries at the end of a log among which those about processes are: all that follow a stop.
+const LAST_RECORDS: u64 = 8;
+
 impl Desk {
     pub(super) async fn cancel(&self, task_id: &str, face: &FaceDefaults) -> Result<Response, Refusal> {
         let deadline = Instant::now() + Duration::from_millis(limits::CANCEL_MS_MAX);
         let uid = self.uncollected(task_id).await?.summary.uid;
         let mut tree = self.tree(&uid).await?;
-        let mut owners = Vec::new();
+        let (mut owners, mut stopped) = (Vec::new(), BTreeSet::new());
         // A task may delegate once more while it is being stopped: look again until nothing new is there.
         while tree.iter().any(is_open) && Instant::now() < deadline {
             let open: Vec<TaskRow> = tree.into_iter().filter(is_open).collect();
             owners.extend(self.stop(&open, deadline).await?);
+            stopped.extend(open.into_iter().map(|row| row.summary.uid));
             tree = self.tree(&uid).await?;
         }
-        let mut processes = observe(&owners, grace(deadline)).await;
+        let mut processes: Vec<ProcessEnd> = owners.iter().map(end_of).collect();
+        for row in tree.iter().filter(|row| stopped.contains(&row.summary.uid)) {
+            processes.extend(self.processes_of(row).await?);
+        }
+        observe(&mut processes, grace(deadline)).await;
         if processes.iter().any(|process| !process.ended) {
             owners.iter().for_each(|row| process::kill(&row.owner));
-            processes = observe(&owners, deadline).await;
+            observe(&mut processes, deadline).await;
         }
         self.receipt(tree, processes, face).await
     }
@@ -50,11 +61,23 @@ impl Desk {
         }
         if !self.until_all_ended(open, grace).await? {
             owners.iter().for_each(|row| process::kill(&row.owner));
-            observe(&owners, deadline).await;
+            observe(&mut owners.iter().map(end_of).collect::<Vec<_>>(), deadline).await;
             self.take_over_orphans(open).await?;
             self.until_all_ended(open, deadline).await?;
         }
         Ok(owners)
+    }
+
+    /// The processes that worked for a task when it ended, as its log tells.
+    async fn processes_of(&self, row: &TaskRow) -> Result<Vec<ProcessEnd>, Refusal> {
+        let before = row.summary.seq.saturating_sub(LAST_RECORDS);
+        let records = self.engine.hands.store.records(&row.summary.uid, before, usize::MAX).await;
+        let records = records.map_err(|error| store_refusal(&error))?;
+        let told = records.into_iter().filter_map(|record| match record.event {
+            TaskEvent::ProcessesEnded { processes } => Some(processes),
+            _ => None,
+        });
+        Ok(told.flatten().collect())
     }
 
     /// Tells whoever holds these tasks to end them.
@@ -114,7 +137,7 @@ impl Desk {
     async fn receipt(
         &self,
         tree: Vec<TaskRow>,
-        processes: Vec<CancelledProcess>,
+        processes: Vec<ProcessEnd>,
         face: &FaceDefaults,
     ) -> Result<Response, Refusal> {
         let line = |row: &TaskRow| CancelledTask { task_id: row.summary.task_id, status: row.summary.standing.status };
@@ -145,18 +168,18 @@ fn grace(deadline: Instant) -> Instant {
     deadline.min(Instant::now() + Duration::from_millis(limits::CANCEL_GRACE_MS))
 }
 
+fn end_of(row: &OwnerRow) -> ProcessEnd {
+    ProcessEnd { pid: row.owner.pid, started: row.owner.started.clone(), ended: false }
+}
+
 /// Looks at processes until they are gone or the time is over.
-async fn observe(owners: &[OwnerRow], deadline: Instant) -> Vec<CancelledProcess> {
-    let mut processes: Vec<CancelledProcess> = owners
-        .iter()
-        .map(|row| CancelledProcess { pid: row.owner.pid, started: row.owner.started.clone(), ended: false })
-        .collect();
+async fn observe(processes: &mut [ProcessEnd], deadline: Instant) {
     loop {
-        for process in &mut processes {
+        for process in processes.iter_mut() {
             process.ended = process.ended || !process::is_running(process.pid, &process.started);
         }
         if processes.iter().all(|process| process.ended) || Instant::now() >= deadline {
-            return processes;
+            return;
         }
         tokio::time::sleep(Duration::from_millis(LOOK_MS)).await;
     }

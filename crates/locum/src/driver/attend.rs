@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use locum_core::liveness::{self, Patience, Pulse, Verdict};
+use locum_core::liveness::{self, Patience, Pulse, Silence, Verdict};
 use locum_core::task::event::{Activity, StopCause};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,30 +20,30 @@ pub(crate) struct StopSignals {
 
 /// Why something under way was not waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Interrupt {
+pub(crate) enum Interrupt {
     Stop(StopCause),
     HandOver,
 }
 
 /// The end of a task's wall clock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Deadline {
-    pub(super) at: Instant,
-    pub(super) after_s: u64,
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
+    pub(crate) after_s: u64,
 }
 
 /// What ends a wait, besides what is waited for.
 #[derive(Debug, Clone)]
-pub(super) struct Attention {
-    pub(super) signals: StopSignals,
-    pub(super) deadline: Option<Deadline>,
-    pub(super) patience: Patience,
+pub(crate) struct Attention {
+    pub(crate) signals: StopSignals,
+    pub(crate) deadline: Option<Deadline>,
+    pub(crate) patience: Patience,
 }
 
 impl Attention {
     /// Waits for `work` until it ends, is stopped, or shows no sign of life for too long. An interrupted work is
     /// dropped.
-    pub(super) async fn attend<T>(
+    pub(crate) async fn attend<T>(
         &self,
         work: impl Future<Output = T>,
         activity: Activity,
@@ -72,9 +72,9 @@ impl Attention {
         if let Some(deadline) = self.deadline.filter(|deadline| deadline.at <= now) {
             return Err(Interrupt::Stop(StopCause::TimedOut { after_s: deadline.after_s }));
         }
-        let pulse = Pulse { activity, last_ms: heard.last_ms() };
-        let left = match liveness::judge(pulse, heard.ms_at(now), &self.patience) {
-            Verdict::Alive { left_ms } => Duration::from_millis(left_ms.min(LOOK_AGAIN_MS_MAX)),
+        let pulse = Pulse { activity, silent_ms: heard.silent_ms(now) };
+        let left = match liveness::judge(pulse, &self.patience) {
+            Verdict::Alive { left_ms } => Duration::from_millis(left_ms.min(liveness::LOOK_MS_MAX)),
             Verdict::Stalled { limit_ms } => {
                 return Err(Interrupt::Stop(StopCause::Stalled { after_s: limit_ms / 1000, during: activity }));
             }
@@ -84,21 +84,18 @@ impl Attention {
     }
 }
 
-/// A timer cannot be set for ever; looking once an hour costs nothing.
-const LOOK_AGAIN_MS_MAX: u64 = 3_600_000;
-
 /// What was heard of something under way: its text so far and its last sign of life. Shared with the callback that
 /// hears it, hence the lock, which nothing awaits under.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(crate) struct Heard {
     since: Instant,
     inner: Mutex<HeardSoFar>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct HeardSoFar {
     text: String,
-    last: Instant,
+    silence: Silence,
     /// An answer has begun.
     begun: bool,
     /// It is not under way yet, and that is not its own fault.
@@ -106,50 +103,54 @@ struct HeardSoFar {
 }
 
 impl Heard {
-    pub(super) fn new() -> Self {
-        let now = Instant::now();
-        Self { since: now, inner: Mutex::new(HeardSoFar { text: String::new(), last: now, begun: false, held: false }) }
+    pub(crate) fn new() -> Self {
+        Self { since: Instant::now(), inner: Mutex::default() }
     }
 
     /// Notes a sign of life.
-    pub(super) fn beat(&self) {
+    pub(crate) fn beat(&self) {
+        let now_ms = self.ms_at(Instant::now());
         let mut inner = self.locked();
-        inner.last = Instant::now();
+        inner.silence.broken(now_ms);
         inner.held = false;
     }
 
     /// Notes that it is held back: its silence does not count until it is heard again.
-    pub(super) fn hold(&self) {
+    pub(crate) fn hold(&self) {
         self.locked().held = true;
     }
 
     /// Notes more text.
-    pub(super) fn push(&self, text: &str) {
+    pub(crate) fn push(&self, text: &str) {
         self.begin();
         self.locked().text.push_str(text);
     }
 
     /// Notes that an answer has begun, with text or with something else.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.beat();
         self.locked().begun = true;
     }
 
     /// Whether an answer has begun.
-    pub(super) fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.locked().begun
     }
 
     /// The text so far, if there is any.
-    pub(super) fn into_text(self) -> Option<String> {
+    pub(crate) fn into_text(self) -> Option<String> {
         let inner = self.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
         Some(inner.text).filter(|text| !text.trim().is_empty())
     }
 
-    fn last_ms(&self) -> u64 {
-        let inner = self.locked();
-        let last = if inner.held { Instant::now() } else { inner.last };
-        self.ms_at(last)
+    /// For how long nothing was heard that should have been.
+    fn silent_ms(&self, now: Instant) -> u64 {
+        let now_ms = self.ms_at(now);
+        let mut inner = self.locked();
+        if inner.held {
+            inner.silence.broken(now_ms);
+        }
+        inner.silence.look(now_ms)
     }
 
     fn ms_at(&self, moment: Instant) -> u64 {

@@ -172,7 +172,7 @@ pub(super) struct Running {
     pub(super) repeat: Repeat,
 }
 
-fn scope(task: &Task, hands: &Hands, desk: &Desk, stop: CancellationToken) -> ToolScope {
+pub(crate) fn scope(task: &Task, hands: &Hands, desk: &Desk, stop: CancellationToken) -> ToolScope {
     let grants = &task.plan().grants;
     ToolScope {
         root: PathBuf::from(task.root()),

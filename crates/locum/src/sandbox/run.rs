@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
+use locum_core::task::event::ProcessEnd;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdin};
 
@@ -29,6 +30,8 @@ pub(crate) enum OutputTo {
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
+    pid: u32,
+    started: String,
     /// Open as long as the command is wanted.
     wanted: Option<ChildStdin>,
     /// What it has reported so far.
@@ -54,6 +57,8 @@ impl Running {
         };
         let mut child = crate::process::start_launcher(program, super::launcher::ARGUMENT, output)
             .map_err(|error| format!("the launcher {} cannot be started: {error}", program.display()))?;
+        let pid = child.id().unwrap_or_default();
+        let started = crate::process::start_time_of(pid);
         let mut wanted = child.stdin.take();
         if let Some(stdin) = &mut wanted {
             let told = async {
@@ -63,12 +68,18 @@ impl Running {
             };
             told.await.map_err(|error| format!("the launcher cannot be told what to do: {error}"))?;
         }
-        Ok(Self { child, wanted, said: Vec::new() })
+        Ok(Self { child, pid, started, wanted, said: Vec::new() })
     }
 
     /// What the command writes, both of its outputs in one; only once.
     pub(crate) fn output(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
+    }
+
+    /// The launcher, which ends last, and whether it is gone.
+    pub(crate) fn end(&self) -> ProcessEnd {
+        let ended = !crate::process::is_running(self.pid, &self.started);
+        ProcessEnd { pid: self.pid, started: self.started.clone(), ended }
     }
 
     /// Asks the command to end; after a grace period it is ended.

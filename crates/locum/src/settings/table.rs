@@ -46,8 +46,13 @@ const fn number(name: &'static str, variable: &'static str, least: i64, most: i6
 /// A day: no limit of the watchdog makes sense beyond it.
 const DAY_MS: i64 = 86_400_000;
 
+/// Tasks run in the process that accepted them.
+const IN_PROCESS: &str = "in_process";
+/// Every task runs in a process of its own.
+pub(crate) const PROCESS: &str = "process";
+
 /// Every setting.
-pub(crate) const KEYS: [Key; 27] = [
+pub(crate) const KEYS: [Key; 29] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     Key { name: "models.fallback", variable: "LOCUM_MODELS_FALLBACK", kind: Kind::List },
     Key { name: "routing.enabled", variable: "LOCUM_ROUTING_ENABLED", kind: Kind::Switch },
@@ -69,6 +74,8 @@ pub(crate) const KEYS: [Key; 27] = [
     number("watchdog.startup_timeout_ms", "LOCUM_SUBAGENT_STARTUP_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.inactivity_timeout_ms", "LOCUM_SUBAGENT_INACTIVITY_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.tool_timeout_ms", "LOCUM_SUBAGENT_TOOL_EXECUTION_TIMEOUT_MS", 1, DAY_MS),
+    number("watchdog.kill_grace_ms", "LOCUM_SUBAGENT_WATCHDOG_KILL_GRACE_MS", 1, DAY_MS),
+    Key { name: "run.executor", variable: "LOCUM_EXECUTOR", kind: Kind::Choice(&[IN_PROCESS, PROCESS]) },
     Key { name: "permissions.rules", variable: "LOCUM_PERMISSIONS_RULES", kind: Kind::Rules },
     Key { name: "sandbox.level", variable: "LOCUM_SANDBOX", kind: Kind::Choice(&["full", "landlock", "none"]) },
     Key { name: "shared_context.namespaces", variable: "LOCUM_SHARED_CONTEXT_NAMESPACES", kind: Kind::Switch },
@@ -83,12 +90,13 @@ pub(crate) const KEYS: [Key; 27] = [
 
 /// What a trusted project may set. Everything else is the user's alone: keys, addresses, sandbox, trust, upper bounds
 /// and what is logged. A new setting is the user's until it is named here.
-pub(crate) const OF_PROJECTS: [&str; 7] = [
+pub(crate) const OF_PROJECTS: [&str; 8] = [
     "model",
     "subagents.enabled",
     "watchdog.startup_timeout_ms",
     "watchdog.inactivity_timeout_ms",
     "watchdog.tool_timeout_ms",
+    "watchdog.kill_grace_ms",
     "shared_context.namespaces",
     "permissions.rules",
 ];

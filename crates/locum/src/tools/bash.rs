@@ -43,6 +43,10 @@ impl Tool for Bash {
         &self.spec
     }
 
+    fn comes_with_locum(&self) -> bool {
+        true
+    }
+
     fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a> {
         Box::pin(async move {
             let answer = match input::parse::<Command>(input) {

@@ -38,6 +38,10 @@ impl Tool for Job {
         &self.spec
     }
 
+    fn comes_with_locum(&self) -> bool {
+        true
+    }
+
     fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a> {
         Box::pin(async move {
             Ok(match input::parse::<Question>(input) {

@@ -41,6 +41,10 @@ impl<I: Reading> Tool for ReadingTool<I> {
         &self.spec
     }
 
+    fn comes_with_locum(&self) -> bool {
+        true
+    }
+
     fn prepare<'a>(&'a self, input: &'a Value, scope: &'a ToolScope) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
         Box::pin(async move {
             let Some(said) = input.get("path").and_then(Value::as_str).map(str::to_owned) else {

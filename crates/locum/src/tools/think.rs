@@ -31,6 +31,10 @@ impl Tool for Think {
         &self.spec
     }
 
+    fn comes_with_locum(&self) -> bool {
+        true
+    }
+
     fn call<'a>(&'a self, input: Value, _: &'a ToolScope) -> ToolFuture<'a> {
         Box::pin(async move {
             Ok(match input::parse::<Thought>(input) {

@@ -59,6 +59,10 @@ impl<I: Writing> Tool for WritingTool<I> {
         &self.spec
     }
 
+    fn comes_with_locum(&self) -> bool {
+        true
+    }
+
     fn prepare<'a>(&'a self, input: &'a Value, scope: &'a ToolScope) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
         Box::pin(async move {
             let input: I = input::parse(input.clone())?;

@@ -68,7 +68,8 @@ async fn a_thousand_tasks_of_one_process_share_a_limit_of_fifty_a_second_and_all
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_waits_because_of_another_says_so_does_not_stall_and_ends_at_once_when_cancelled() {
-    let patience = locum::Patience { startup_ms: 1_000, inactivity_ms: 1_000, tool_ms: 1_000 };
+    let patience =
+        locum::Patience { startup_ms: 1_000, inactivity_ms: 1_000, tool_ms: 1_000, ..locum::Patience::default() };
     let desk = builder(Limited::new(0)).patience(patience).build().unwrap();
     let first = spawn(&desk, "ann", "Ask.").await;
     pass(0.5).await;

@@ -109,7 +109,8 @@ async fn failures_are_counted_anew_after_every_answer() {
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_provider_is_shown_is_no_stall_and_can_be_cancelled() {
     let model = failing(FailureKind::RateLimit, 5, Some(Duration::from_secs(100)));
-    let patience = locum::Patience { startup_ms: 1_000, inactivity_ms: 1_000, tool_ms: 1_000 };
+    let patience =
+        locum::Patience { startup_ms: 1_000, inactivity_ms: 1_000, tool_ms: 1_000, ..locum::Patience::default() };
     let desk = builder(model.clone()).patience(patience).build().unwrap();
     let id = spawn(&desk, "ann", "Try.").await;
     pass(250.0).await;

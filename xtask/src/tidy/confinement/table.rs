@@ -47,6 +47,10 @@ pub(super) const CONFINEMENTS: &[Confinement] = &[
                 reason: "the driver waits for its work and for everything that may end it",
             },
             Place {
+                path: "crates/locum/src/attached/line.rs",
+                reason: "a parent waits for its worker, for what it runs for it and for what may end it",
+            },
+            Place {
                 path: "crates/locum-cli/src/commands/foreground.rs",
                 reason: "a person waits for an answer, watches progress and may interrupt",
             },
@@ -89,10 +93,16 @@ pub(super) const CONFINEMENTS: &[Confinement] = &[
         rule: "one-printer",
         scope: "crates/",
         words: &["println!", "eprintln!", "print!", "eprint!", "dbg!", "anstream::print", "io::stdout", "io::stderr"],
-        places: &[Place {
-            path: "crates/locum-cli/src/output",
-            reason: "decides on colour, width and streams for all commands",
-        }],
+        places: &[
+            Place {
+                path: "crates/locum-cli/src/output",
+                reason: "decides on colour, width and streams for all commands",
+            },
+            Place {
+                path: "crates/locum/src/attached/worker.rs",
+                reason: "the standard output of a worker process is its way to its parent, and nothing is printed",
+            },
+        ],
         advice: "return the text and let the output module of the command line print it",
     },
     Confinement {

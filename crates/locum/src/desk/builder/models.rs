@@ -10,6 +10,13 @@ use locum_models::{Access, Model};
 use super::{BuildError, DeskBuilder};
 
 impl DeskBuilder {
+    /// Lets this one answer in the place of every model.
+    #[must_use]
+    pub(crate) fn answered_by(mut self, model: Arc<dyn Model>) -> Self {
+        self.everyone = Some(model);
+        self
+    }
+
     /// A model of the application's own, known by this name. The first one is the session's model unless
     /// [`DeskBuilder::session_model`] names another. [The guide](crate#a-model-of-your-own) has an example.
     #[must_use]

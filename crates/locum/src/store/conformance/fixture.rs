@@ -88,6 +88,7 @@ pub(crate) fn admission(session: &SessionKey, orders: Vec<Order>, caller: Caller
             limits: &Limits::default(),
             root: "/project",
             worktrees: locum_core::admission::Worktrees::NoPlace,
+            processes: locum_core::admission::Processes::NoProgram,
             caller: &caller,
             now: at(i64::from(view.next_task)),
         };
