@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::{Built, Stage, finish, wait};
 
 /// What a person does in a project that was just cloned.
-const COMMANDS: &[&str] = &["agents list", "agents lint", "run explore hello --model offline"];
+const COMMANDS: &[&str] = &["agents list", "agents lint", "agents show trap", "run explore hello --model offline"];
 
 /// Runs each command in a hostile project, under strace.
 pub(crate) fn inert(root: &Path) -> Result<()> {

@@ -148,6 +148,22 @@ fn an_untrusted_project_is_listed_and_does_not_run() {
     assert_eq!(home.call(&model, lines)[0]["error"], "NOT_TRUSTED");
 }
 
+/// The project is what is around the directory in which somebody works.
+#[test]
+fn a_project_is_found_from_within_it() {
+    let home = Home::new();
+    home.write(".locum/agents/deploy.md", &file("deploy", "d"));
+    for (directory, root) in [("project", "project"), ("project/src", "project"), (".", ".")] {
+        let mut command = home.command(&["agents", "list", "--json"]);
+        command.current_dir(home.root().join(directory));
+        let list = answer(&crate::home::run(command, b""));
+        let expected = home.root().join(root).canonicalize().unwrap();
+        assert_eq!(list["project"]["root"].as_str(), expected.to_str(), "{directory}");
+        let has_it = list["agents"].as_array().unwrap().iter().any(|agent| agent["name"] == "deploy");
+        assert_eq!(has_it, root == "project", "{directory}");
+    }
+}
+
 #[test]
 fn trust_is_pinned_to_what_was_seen() {
     let home = Home::new();
@@ -228,6 +244,12 @@ fn a_home_directory_that_is_a_project_can_be_trusted() {
 fn hidden_characters_are_shown_before_trust() {
     let home = Home::new();
     home.write(".locum/agents/sly.md", &file("sly", "re\u{202e}versed \u{e0041}tag"));
+    let ran = home.locum(&["agents", "list"]);
+    assert!(
+        ran.stdout.contains("re\\u{202e}versed \\u{e0041}tag") && !ran.stdout.contains('\u{202e}'),
+        "{}",
+        ran.stdout
+    );
     let ran = home.locum(&["agents", "trust", "--yes"]);
     assert!(ran.stdout.contains("re\\u{202e}versed \\u{e0041}tag"), "{}", ran.stdout);
     assert!(ran.stdout.contains("[2 HIDDEN CHARACTERS]"), "{}", ran.stdout);

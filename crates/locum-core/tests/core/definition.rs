@@ -92,6 +92,10 @@ fn turns_are_clamped_and_it_is_said() {
     world.add("long", |agent| agent.max_turns = Some(u32::MAX));
     let warnings = world.accept(json!({"agent": "long", "task": "t"})).plan.warnings;
     assert_eq!(warnings, ["max_turns 4294967295 was set to 25; it may be 1 to 25"]);
+    world.limits.max_turns = 40;
+    world.add("longer", |agent| agent.max_turns = Some(40));
+    let plan = world.accept(json!({"agent": "longer", "task": "t"})).plan;
+    assert_eq!((plan.bounds.max_turns, plan.warnings.len()), (40, 0), "the settings raise the cap");
 }
 
 #[test]
@@ -188,6 +192,7 @@ fn an_agent_gets_the_tools_that_it_names_and_may_have() {
         (agent.tools, agent.denied_tools) = (names(&["read", "bash"]), Some(vec!["Bash".into()]));
     });
     world.add("readonly", |agent| (agent.tools, agent.readonly) = (names(&["read", "write"]), Some(true)));
+    world.add("less", |agent| (agent.tools, agent.denied_tools) = (None, names(&["Grep", "bash"])));
     world.define(with(&json!({"tools": ["Read", "Bash", "Task"]}))).unwrap();
     world.define(json!({"name": "bare", "description": "d", "system_prompt": "p"})).unwrap();
     world.define(json!({"name": "emptied", "description": "d", "system_prompt": "p", "tools": []})).unwrap();
@@ -198,6 +203,7 @@ fn an_agent_gets_the_tools_that_it_names_and_may_have() {
         ("emptied", " | "),
         ("unknown", "read | fly: there is no such tool here"),
         ("denied", "read | bash: the agent denies it"),
+        ("less", "read find think shared_context | "),
         ("readonly", "read | write: the agent is read-only"),
         ("new", "read bash | subagent: delegation is at its depth limit"),
     ];
@@ -206,6 +212,7 @@ fn an_agent_gets_the_tools_that_it_names_and_may_have() {
     }
     world.face.tools = DefaultTools::Everything;
     assert_eq!(tools(&world, "reader"), "read grep find think shared_context write bash | ");
+    assert_eq!(tools(&world, "less"), "read find think shared_context write | ");
     assert_eq!(tools(&world, "none"), " | ", "an empty list is none, never all");
     world.limits.max_depth = 2;
     assert_eq!(tools(&world, "new"), "read bash subagent | ");

@@ -29,7 +29,7 @@ pub(crate) struct FoundAgent {
     pub(crate) agent: AgentSpec,
     pub(crate) standing: Standing,
     /// Where each field is written.
-    pub(crate) written: WrittenFields,
+    pub(crate) written: Arc<WrittenFields>,
 }
 
 /// What a `_defaults.md` says.
@@ -63,10 +63,10 @@ struct Known {
 }
 
 impl Known {
-    fn written(&self) -> WrittenFields {
+    fn written(&self) -> Arc<WrittenFields> {
         match &self.written {
-            Some(fields) => WrittenFields::clone(fields),
-            None => written::without_file(&self.agent),
+            Some(fields) => Arc::clone(fields),
+            None => Arc::new(written::without_file(&self.agent)),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Gathering {
         if agent.extends.as_ref() == Some(&agent.name)
             && let Some(lower) = self.find(&agent.name, standing)
         {
-            written::inherit(&mut fields, &agent.name, lower.written());
+            written::inherit(&mut fields, &agent.name, &lower.written());
             let lower = &lower.agent;
             agent = AgentSpec { extends: lower.extends.clone(), ..extends::inherit(agent, lower) };
         }
@@ -139,7 +139,7 @@ impl Gathering {
                 Err(error) => {
                     let at = read.written().get("extends").and_then(|written| written.place.clone());
                     let file = read.agent.source.path().map(PathBuf::from).unwrap_or_default();
-                    let (file, at) = at.unwrap_or((file, At::START));
+                    let (file, at) = at.map_or((file, At::START), |(file, at)| (file.to_path_buf(), at));
                     let message = error.to_string();
                     self.problems.push(FileProblem { file, line: at.line, column: at.column, message });
                 }
@@ -149,11 +149,11 @@ impl Gathering {
     }
 
     /// Where the fields of an agent are written whose way to its last base is known to end.
-    fn written(&self, read: &Known, standing: Standing) -> WrittenFields {
+    fn written(&self, read: &Known, standing: Standing) -> Arc<WrittenFields> {
         let mut fields = read.written();
         let mut next = read.agent.extends.clone();
         while let Some(base) = next.and_then(|name| self.find(&name, standing)) {
-            written::inherit(&mut fields, &base.agent.name, base.written());
+            written::inherit(Arc::make_mut(&mut fields), &base.agent.name, &base.written());
             next = base.agent.extends.clone();
         }
         fields

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use locum_core::admission::receipt::agent_origin;
 use locum_core::agent::fallbacks::FallbackLayer;
@@ -31,7 +32,7 @@ pub struct Muster {
     /// The fallbacks in force.
     pub fallbacks: Fallbacks,
     /// Where what a receipt says is from an agent or a `_defaults.md` is written, by the receipt's word for it.
-    pub origins: BTreeMap<String, WrittenFields>,
+    pub origins: BTreeMap<String, Arc<WrittenFields>>,
     /// What was looked at, so that a change can be noticed.
     pub(crate) stamps: Stamps,
 }
@@ -100,7 +101,7 @@ impl Muster {
                 PlaceKind::User | PlaceKind::Package | PlaceKind::Named => "user",
             };
             let origin = format!("{whose} {}", path.display());
-            self.origins.insert(origin.clone(), written);
+            self.origins.insert(origin.clone(), Arc::new(written));
             self.fallbacks.push(FallbackLayer { origin, defaults });
         }
     }

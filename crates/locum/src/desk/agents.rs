@@ -213,7 +213,7 @@ fn located(field: &'static str, value: ValueReceipt, muster: &Muster) -> ShownVa
     let place = written.and_then(|written| written.place.as_ref());
     ShownValue {
         field,
-        file: place.map(|(file, _)| file.clone()),
+        file: place.map(|(file, _)| file.to_path_buf()),
         line: place.map(|(_, at)| at.line),
         extends: written.and_then(|written| written.base.clone()),
         value,
