@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Parallel(Parallel),
     /// Ask several agents in turn; {previous} stands for the answer before
     Chain(Chain),
+    /// Give a goal to an orchestrator, which asks agents and joins what they found
+    Ask(Ask),
     /// Start a task in the background and return at once
     Spawn(Spawn),
     /// Show how tasks stand
@@ -109,6 +111,8 @@ pub(crate) enum Command {
     /// Show the settings
     #[command(subcommand)]
     Config(Config),
+    /// Say whether everything that locum needs is there, and what to do where it is not
+    Doctor,
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -183,6 +187,15 @@ pub(crate) struct Run {
     /// Wait for the answer, also of an agent that works in the background
     #[arg(long)]
     pub(crate) wait: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// What is wanted; - reads it from standard input
+    #[arg(required = true)]
+    pub(crate) goal: Vec<String>,
+    #[command(flatten)]
+    pub(crate) options: TaskOptions,
 }
 
 #[derive(Debug, Args)]

@@ -4,11 +4,13 @@ mod agents;
 mod agents_lint;
 mod agents_new;
 mod agents_show;
+mod ask;
 mod board;
 mod call;
 mod chain;
 mod config;
 mod context;
+mod doctor;
 mod foreground;
 mod logs;
 mod models;
@@ -70,6 +72,7 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Run(args) => run::run(args, global, output).await,
         Command::Parallel(args) => parallel::parallel(args, global, output).await,
         Command::Chain(args) => chain::chain(args, global, output).await,
+        Command::Ask(args) => ask::ask(args, global, output).await,
         Command::Spawn(args) => spawn::spawn(args, global, output).await,
         Command::Status(args) => tasks::status(args, global, output).await,
         Command::Wait(args) => tasks::wait(args, global, output).await,
@@ -78,6 +81,7 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Cancel(args) => tasks::cancel(args, global, output).await,
         Command::Logs(args) => logs::logs(args, global, output).await,
         Command::Agents(args) => agents::agents(args, global, output).await,
+        Command::Doctor => doctor::doctor(global, output).await,
         Command::Models(args) => models::models(args, global, output).await,
         Command::Worktree(verb) => worktree::worktree(verb, global, output).await,
         Command::Context(args) => context::context(args, global, output).await,

@@ -23,6 +23,8 @@ pub(crate) enum Orchestrator {
     Person,
     /// A model's: a new session; `--model` is the session's.
     Model,
+    /// A model's that is itself a task of the session, and otherwise the same.
+    Lead,
 }
 
 /// An open door.
@@ -45,9 +47,9 @@ pub(crate) fn setup(global: &Global, orchestrator: Orchestrator, executor: Execu
     setup.session = match (&global.session, orchestrator) {
         (Some(id), _) => SessionChoice::Named(id.clone()),
         (None, Orchestrator::Person) => SessionChoice::Shared,
-        (None, Orchestrator::Model) => SessionChoice::New,
+        (None, Orchestrator::Model | Orchestrator::Lead) => SessionChoice::New,
     };
-    if let (Some(model), Orchestrator::Model) = (&global.model, orchestrator) {
+    if let (Some(model), Orchestrator::Model | Orchestrator::Lead) = (&global.model, orchestrator) {
         setup.flags.push(("--model", "model", model.clone()));
     }
     if let Some(level) = &global.sandbox {
@@ -75,9 +77,13 @@ impl Door {
         executor: Executor,
     ) -> anyhow::Result<Self> {
         let mut setup = setup(global, orchestrator, executor);
+        if orchestrator == Orchestrator::Lead {
+            setup.lead().context("locum cannot start")?;
+        }
         let bars = MultiProgress::new();
         // Only a person who started the tasks, and waits for them here, is asked about them.
-        if orchestrator == Orchestrator::Person && executor == Executor::InProcess && output.can_ask() {
+        let waits = matches!(orchestrator, Orchestrator::Person | Orchestrator::Lead);
+        if waits && executor == Executor::InProcess && output.can_ask() {
             setup.asker = Some(Arc::new(Person::new(output, bars.clone())));
         }
         let opened = setup.open().context("locum cannot start")?;
@@ -90,7 +96,7 @@ impl Door {
         }
         let call_model = match orchestrator {
             Orchestrator::Person => global.model.as_deref().map(|model| setup.model_name(model)),
-            Orchestrator::Model => None,
+            Orchestrator::Model | Orchestrator::Lead => None,
         };
         Ok(Self { opened, output, call_model, bars, setup })
     }

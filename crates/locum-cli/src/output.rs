@@ -4,6 +4,7 @@
 pub(crate) mod live;
 pub(crate) mod question;
 mod tables;
+pub(crate) mod voice;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -69,6 +70,11 @@ impl Output {
         let mut stdout = AutoStream::new(std::io::stdout().lock(), color(std::io::stdout().is_terminal()));
         let newline = if text.ends_with('\n') { "" } else { "\n" };
         write!(stdout, "{text}{newline}").and_then(|()| stdout.flush()).ok();
+    }
+
+    /// Whether a person reads the answer as it is written.
+    pub(crate) fn is_spoken(self) -> bool {
+        self.is_live() && std::io::stdout().is_terminal()
     }
 
     /// The answer, as one line of JSON.

@@ -4,9 +4,11 @@
 //!
 //! It keeps no state. What it knows, and how far it is, follows from the conversation, so a task goes on after a
 //! crash as with any other model. It works in at most four calls: a survey, a closer look if the survey was cut or
-//! found nothing, reading the best places, and the answer. It answers early if it may call no more tools.
+//! found nothing, reading the best places, and the answer. It answers early if it may call no more tools. An agent that
+//! may delegate has explorers search in its place.
 
 mod answer;
+mod delegation;
 mod evidence;
 mod keywords;
 mod matching;
@@ -53,9 +55,13 @@ fn reply(prompt: &Prompt<'_>) -> Reply {
     let keywords = keywords::extract(prompt.task);
     let toolbox = Toolbox::new(prompt);
     let (keywords, places) = understand(&evidence, keywords);
+    let joined = delegation::joined(prompt);
     let requests = match prompt.tool_use {
-        ToolUse::Allowed => next_requests(&toolbox, &evidence, &keywords, &places),
-        ToolUse::Forbidden => Vec::new(),
+        ToolUse::Allowed if joined.is_none() => {
+            let asked = delegation::requests(&toolbox, &evidence, prompt.task);
+            if asked.is_empty() { next_requests(&toolbox, &evidence, &keywords, &places) } else { asked }
+        }
+        ToolUse::Allowed | ToolUse::Forbidden => Vec::new(),
     };
     let numbered = requests.into_iter().enumerate().map(|(index, request)| ToolCall {
         id: format!("call_{}_{index}", evidence.rounds),
@@ -65,6 +71,8 @@ fn reply(prompt: &Prompt<'_>) -> Reply {
     let tool_calls: Vec<ToolCall> = numbered.collect();
     let (text, stop) = if !tool_calls.is_empty() {
         (String::new(), Stop::ToolUse)
+    } else if let Some(joined) = joined {
+        (joined, Stop::End)
     } else if places.is_empty() {
         let means = if toolbox.is_empty() { Means::None } else { Means::Tools };
         (answer::nothing(&evidence, &keywords, means, prompt.max_output_tokens), Stop::End)

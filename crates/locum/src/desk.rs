@@ -12,6 +12,7 @@ mod define;
 mod follow;
 mod models;
 mod modes;
+mod orchestrator;
 mod sessions;
 mod spawn;
 mod status;
@@ -39,6 +40,7 @@ pub use agents::{ListedAgent, Mark, ShownAgent, ShownValue};
 pub use builder::{BuildError, DeskBuilder};
 pub use follow::Following;
 pub use models::Routed;
+pub use orchestrator::ORCHESTRATOR;
 pub(crate) use sessions::fresh_session;
 
 /// A handle on the engine, bound to one session and one caller. Cloning it is cheap.

@@ -92,6 +92,11 @@ impl Git {
     }
 }
 
+/// Where the git is that would be used for a project, if there is one.
+pub(crate) fn program(project: &Path) -> Result<PathBuf, GitError> {
+    Git::find(project, &CancellationToken::new()).map(|git| git.program)
+}
+
 /// Major and minor number, from `git version 2.47.3`.
 fn version(text: &str) -> Option<(u32, u32)> {
     let numbers = text.strip_prefix("git version ")?;

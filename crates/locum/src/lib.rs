@@ -28,6 +28,7 @@ pub mod sandbox;
 pub mod settings;
 pub mod setup;
 
+pub mod checkup;
 pub mod clock;
 pub mod operation_log;
 pub mod recorder;
@@ -49,7 +50,9 @@ mod worker;
 mod workspace;
 mod writers;
 
-pub use desk::{BuildError, Desk, DeskBuilder, Following, ListedAgent, Mark, ShownAgent, ShownValue, Stay};
+pub use desk::{
+    BuildError, Desk, DeskBuilder, Following, ListedAgent, Mark, ORCHESTRATOR, ShownAgent, ShownValue, Stay,
+};
 pub use engine::Executor;
 pub use locum_core::agent::AgentSpec;
 pub use locum_core::ids::{AgentName, SessionId, SessionKey, TaskId, Timestamp, Uid};

@@ -25,6 +25,7 @@ mod access;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use locum_core::limits::Limits;
 use locum_core::routing::{ModelEntry, SessionModel};
 use locum_models::{Access, catalogue, providers};
 
@@ -141,6 +142,18 @@ impl Setup {
             asker: None,
             life: Life::Door,
         }
+    }
+
+    /// Makes room for an orchestrator among the tasks: what [`Desk::define_orchestrator`] defines is a task itself, so
+    /// what it delegates lies one level deeper than the settings say.
+    ///
+    /// # Errors
+    ///
+    /// As [`Setup::settings`].
+    pub fn lead(&mut self) -> Result<(), SetupError> {
+        let deeper = self.settings()?.0.limits().max_depth.saturating_add(1).min(Limits::DEPTH_CAP);
+        self.flags.push(("an orchestrator", "limits.max_depth", deeper.to_string()));
+        Ok(())
     }
 
     /// The flags that a worker was told, as far as this version knows their settings.

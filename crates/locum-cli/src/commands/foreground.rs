@@ -11,6 +11,7 @@ use locum::protocol::{FaceDefaults, Refusal, Response, SpawnEntry, SubagentActio
 use crate::args::{Apart, Pair, RoutingOptions, TaskOptions};
 use crate::door::Door;
 use crate::output::live::Live;
+use crate::output::voice::Voice;
 
 /// How asking in the foreground ended.
 pub(super) enum Asked {
@@ -22,9 +23,19 @@ pub(super) enum Asked {
 
 /// Asks and waits. An interrupt cancels what this process works on.
 pub(super) async fn ask(door: &Door, action: SubagentAction, face: FaceDefaults) -> Asked {
+    ask_aloud(door, action, face, None).await
+}
+
+/// The same, and what one agent says is shown as it says it.
+pub(super) async fn ask_aloud(
+    door: &Door,
+    action: SubagentAction,
+    face: FaceDefaults,
+    voice: Option<&mut Voice>,
+) -> Asked {
     let desk = &door.opened.desk;
     let news = desk.progress();
-    let mut live = Live::new(door.bars.clone());
+    let mut live = Live::new(door.bars.clone(), voice);
     let asked = {
         let answer = door.ask_under(action, face);
         let watch = async {

@@ -11,21 +11,23 @@ use locum::task::TaskEvent;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::voice::Voice;
 use crate::news;
 
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The lines of the tasks that run.
-pub(crate) struct Live {
+pub(crate) struct Live<'a> {
     bars: MultiProgress,
     lines: HashMap<Uid, ProgressBar>,
+    voice: Option<&'a mut Voice>,
 }
 
-impl Live {
+impl<'a> Live<'a> {
     /// Lines among these bars.
-    pub(crate) fn new(bars: MultiProgress) -> Self {
-        Self { bars, lines: HashMap::new() }
+    pub(crate) fn new(bars: MultiProgress, voice: Option<&'a mut Voice>) -> Self {
+        Self { bars, lines: HashMap::new(), voice }
     }
 
     /// Shows news until there is none. Never returns on its own while tasks may run: it is dropped with the wait that
@@ -42,6 +44,11 @@ impl Live {
     }
 
     fn take(&mut self, progress: &Progress) {
+        if let Some(voice) = &mut self.voice
+            && let Some(lines) = voice.hear(progress)
+        {
+            self.bars.suspend(|| voice.say(&lines));
+        }
         if let News::Event(record) = &progress.news
             && matches!(record.event, TaskEvent::Ended { .. })
         {
@@ -71,7 +78,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for Live<'_> {
     fn drop(&mut self) {
         for line in self.lines.values() {
             line.finish_and_clear();

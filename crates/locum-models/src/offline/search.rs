@@ -65,7 +65,7 @@ impl<'a> Toolbox<'a> {
     }
 
     /// Asks a tool, if the agent has it, with as much of the input as the tool knows.
-    fn request(&self, tool: &'static str, input: Value) -> Option<Request> {
+    pub(super) fn request(&self, tool: &'static str, input: Value) -> Option<Request> {
         let spec = self.tools.iter().find(|spec| spec.name == tool)?;
         let known = spec.input_schema.get("properties").and_then(Value::as_object);
         let input = match (input, known) {

@@ -80,6 +80,19 @@ impl SqliteStore {
         Ok(Self { reader: Reader::start(reader)?, writer, changes })
     }
 
+    /// Looks at the whole database; what is wrong with it, if anything is.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    ///
+    /// # Cancel safety
+    ///
+    /// It only reads: it may be dropped at any time.
+    pub async fn check(&self) -> Result<Vec<String>, Error> {
+        self.reader.read(schema::check).await
+    }
+
     /// How many transactions this handle has committed: many writes share one. For measurements.
     pub fn commits(&self) -> u64 {
         self.writer.commits()

@@ -54,6 +54,14 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
 }
 
+/// What is wrong with a database, as far as SQLite sees it.
+pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Error> {
+    let mut statement = connection.prepare("PRAGMA quick_check(20)").map_err(Failure::new)?;
+    let said = statement.query_map((), |row| row.get::<_, String>(0)).map_err(Failure::new)?;
+    let said: Vec<String> = said.collect::<Result<_, _>>().map_err(Failure::new)?;
+    Ok(said.into_iter().filter(|line| line != "ok").collect())
+}
+
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
     let connection =
         Connection::open_with_flags(path, flags).map_err(|error| cannot_open(path, Failure::new(error)))?;

@@ -1,0 +1,64 @@
+//! `locum doctor`: what is there, what is not, and what to do.
+
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+fn checks(home: &Home) -> (Option<i32>, Vec<Value>) {
+    let ran = home.locum(&["doctor", "--json"]);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    (ran.code, answer["checks"].as_array().unwrap().clone())
+}
+
+fn of<'a>(checks: &'a [Value], topic: &str) -> Vec<&'a Value> {
+    checks.iter().filter(|check| check["topic"] == topic).collect()
+}
+
+#[test]
+fn every_topic_is_looked_at_and_what_is_not_well_has_advice() {
+    let (_, checks) = checks(&Home::new());
+    for topic in ["settings", "store", "models", "agents", "sandbox", "git", "terminal"] {
+        assert!(!of(&checks, topic).is_empty(), "{topic}: {checks:#?}");
+    }
+    for check in &checks {
+        assert_eq!(check["health"] == "good", check["advice"].is_null(), "{check}");
+    }
+}
+
+#[test]
+fn without_a_key_the_model_is_only_fair_and_with_one_it_is_good() {
+    let (_, without) = checks(&Home::new());
+    assert_eq!(of(&without, "models")[0]["health"], "fair");
+    let (_, with) = checks(&Home::new().with("ANTHROPIC_API_KEY", "sk-ant-canary-key-0001"));
+    let models = of(&with, "models");
+    assert_eq!(models[0]["health"], "good", "{models:?}");
+    assert!(models.iter().any(|check| check["found"].as_str().unwrap().contains("anthropic")), "{models:?}");
+    assert!(!json!(with).to_string().contains("canary"), "{with:?}");
+}
+
+#[test]
+fn broken_agents_an_untrusted_project_and_a_broken_store_are_found() {
+    let home = Home::new();
+    home.write(".locum/agents/broken.md", "---\nname: [\n---\nx\n");
+    let (code, found) = checks(&home);
+    let agents = of(&found, "agents");
+    assert!(agents.iter().any(|check| check["found"].as_str().unwrap().contains("broken.md")), "{agents:?}");
+    assert!(agents.iter().any(|check| check["advice"].as_str().is_some_and(|advice| advice.contains("agents trust"))));
+    assert_eq!(code, Some(1));
+
+    let database = std::fs::read_dir(home.locum_home().join("data")).into_iter().flatten().flatten();
+    let database = database.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|kind| kind == "db"));
+    let database = database.unwrap_or_else(|| panic!("no database below {}", home.locum_home().display()));
+    std::fs::write(database, "this is no database, whatever its name says, and it is long enough to be looked at")
+        .unwrap();
+    let (code, found) = checks(&home);
+    assert_eq!((code, &of(&found, "store")[0]["health"]), (Some(1), &json!("poor")), "{found:?}");
+}
+
+#[test]
+fn a_setting_that_cannot_be_used_is_named_with_its_line() {
+    let home = Home::new().with("LOCUM_MAX_DEPTH", "9");
+    let (code, found) = checks(&home);
+    assert_eq!((code, found.len()), (Some(1), 2), "{found:?}");
+    assert!(found[0]["found"].as_str().unwrap().contains("limits.max_depth"), "{found:?}");
+}
