@@ -2,6 +2,7 @@
 
 mod agents;
 mod board;
+mod face;
 mod models;
 mod serve;
 mod worktree;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use agents::{Agents, LintArgs, NewArgs, Program, TrustArgs};
 pub(crate) use board::{BoardAddArgs, BoardFields, BoardState, BoardUpdateArgs, BoardVerb};
+pub(crate) use face::FaceArgs;
 pub(crate) use models::{Models, RouteArgs, RoutingOptions};
 pub(crate) use serve::ServeArgs;
 pub(crate) use worktree::WorktreeVerb;
@@ -101,11 +103,11 @@ pub(crate) enum Command {
     /// Call a tool with JSON, as a model would
     Call(Call),
     /// Show the tools that a model is offered
-    Tools,
+    Tools(FaceArgs),
     /// Print the text that tells an orchestrating model how to delegate
     Prompt,
     /// Serve the tools over MCP on standard input and output
-    Mcp,
+    Mcp(FaceArgs),
     /// Serve the tools and everything about tasks over HTTP
     Serve(ServeArgs),
     /// Show the settings
@@ -377,11 +379,13 @@ pub(crate) enum SessionVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct Call {
-    /// The tool: subagent, shared_context or manage_tasks; - reads one {"tool", "input"} per line from standard input
+    /// The tool, see `locum tools`; - reads one {"tool", "input"} per line from standard input
     pub(crate) tool: String,
     /// The tool's input as JSON
     #[arg(required_if_eq_any = [("tool", "subagent"), ("tool", "shared_context"), ("tool", "manage_tasks")])]
     pub(crate) input: Option<String>,
+    #[command(flatten)]
+    pub(crate) face: FaceArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -43,7 +43,7 @@ pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
             output.answer(&String::from_utf8_lossy(&script));
             Ok(Exit::Done)
         }
-        Command::Tools => Ok(tools::show(output)),
+        Command::Tools(args) => tools::show(args.face(), &global, output),
         Command::Config(_) => config::show(&global, output),
         Command::Agents(Agents::Lint(args)) => agents_lint::lint(&args, &global, output),
         Command::Agents(Agents::New(args)) => agents_new::new(&args, &global, output),
@@ -88,8 +88,8 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Board(verb) => board::board(verb, global, output).await,
         Command::Call(args) => call::call(args, global, output).await,
         Command::Prompt => prompt::prompt(global, output).await,
-        Command::Mcp => mcp::serve(global, output).await,
+        Command::Mcp(args) => mcp::serve(args.face(), global, output).await,
         Command::Serve(args) => serve::serve(args, global, output).await,
-        Command::Tools | Command::Config(_) | Command::Completions { .. } => Ok(Exit::Done),
+        Command::Tools(_) | Command::Config(_) | Command::Completions { .. } => Ok(Exit::Done),
     }
 }

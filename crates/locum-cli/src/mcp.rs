@@ -1,4 +1,4 @@
-//! The MCP door: the native tools over standard input and output, on the official SDK. The only module that knows it.
+//! The MCP door: the tools of a face over standard input and output, on the official SDK. The only module that knows it.
 
 mod call;
 mod connection;
@@ -7,8 +7,7 @@ mod pace;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use locum::protocol::schema::native_tools;
-use locum::protocol::{Refusal, Response};
+use locum::faces::{Face, FaceAnswer};
 use locum::{Desk, Executor, Stay};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
@@ -28,14 +27,15 @@ use crate::door::{Door, Orchestrator};
 use crate::output::{Exit, Output};
 
 /// Serves one connection, then hands unfinished tasks on.
-pub(crate) async fn serve(global: &Global, output: Output) -> anyhow::Result<Exit> {
+pub(crate) async fn serve(face: Face, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Model, Executor::InProcess)?;
     let desk = door.opened.desk;
     desk.follow_agent_files();
     desk.adopt_orphans(Stay::Long).await.context("tasks of this session cannot be taken up")?;
-    let instructions = desk.prompt().await.map_err(|refusal| anyhow::anyhow!(refusal.message))?;
+    let instructions = face.instructions(&desk).await.map_err(|refusal| anyhow::anyhow!(refusal.message))?;
     let left = CancellationToken::new();
-    let server = Server { desk: desk.clone(), instructions, left: left.clone(), places: Semaphore::new(CALLS_MAX) };
+    let places = Semaphore::new(CALLS_MAX);
+    let server = Server { face, desk: desk.clone(), instructions, left: left.clone(), places };
     let (input, output) = rmcp::transport::io::stdio_pipes();
     // A client that leaves before it has said hello has nothing unfinished.
     if let Ok(running) = server.serve(Connection::new(input, output, left)).await {
@@ -49,8 +49,9 @@ pub(crate) async fn serve(global: &Global, output: Output) -> anyhow::Result<Exi
 const CALLS_MAX: usize = 1000;
 
 struct Server {
+    face: Face,
     desk: Desk,
-    instructions: String,
+    instructions: Option<String>,
     /// Cancelled when the client says no more.
     left: CancellationToken,
     places: Semaphore,
@@ -58,9 +59,12 @@ struct Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("locum", env!("CARGO_PKG_VERSION")))
-            .with_instructions(self.instructions.clone())
+        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("locum", env!("CARGO_PKG_VERSION")));
+        match &self.instructions {
+            Some(instructions) => config.with_instructions(instructions.clone()),
+            None => config,
+        }
     }
 
     async fn list_tools(
@@ -75,7 +79,7 @@ impl ServerHandler for Server {
             };
             Tool::new(definition.name, definition.description, Arc::new(schema))
         };
-        Ok(ListToolsResult::with_all_items(native_tools().into_iter().map(tool).collect()))
+        Ok(ListToolsResult::with_all_items(self.face.tools(&self.desk.muster().roster).into_iter().map(tool).collect()))
     }
 
     async fn call_tool(
@@ -86,8 +90,8 @@ impl ServerHandler for Server {
         let Ok(_place) = self.places.try_acquire() else {
             return Err(ErrorData::internal_error(format!("{CALLS_MAX} calls are under way already"), None));
         };
-        match call::carry_out(&self.desk, request, &context, &self.left).await {
-            Ended::Answered(answer) => Ok(result(&answer).into()),
+        match call::carry_out(self.face, &self.desk, request, &context, &self.left).await {
+            Ended::Answered(answer) => Ok(result(*answer).into()),
             // The SDK sends no answer to a call that was given up.
             Ended::GivenUp => Err(ErrorData::internal_error("the call was given up; its task goes on", None)),
             Ended::Left => Err(ErrorData::internal_error("the client left; the task goes on", None)),
@@ -119,15 +123,11 @@ fn shortened(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
-/// An answer as structured content, mirrored as text for clients that read only that. A refusal is an answer too: the
-/// model must see it.
-fn result(answer: &Result<Response, Refusal>) -> CallToolResult {
-    let (text, value, refused) = match answer {
-        Ok(response) => (serde_json::to_string(response), serde_json::to_value(response), false),
-        Err(refusal) => (serde_json::to_string(refusal), serde_json::to_value(refusal), true),
-    };
-    let content = vec![ContentBlock::text(text.unwrap_or_default())];
-    let mut result = if refused { CallToolResult::error(content) } else { CallToolResult::success(content) };
-    result.structured_content = value.ok();
+/// An answer as text for a model, with what a program reads as structured content. A failure is an answer too: the model
+/// must see it.
+fn result(answer: FaceAnswer) -> CallToolResult {
+    let content = vec![ContentBlock::text(answer.text)];
+    let mut result = if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    result.structured_content = answer.structured;
     result
 }

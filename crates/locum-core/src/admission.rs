@@ -13,9 +13,9 @@ mod tools;
 use crate::agent::{AgentSpec, Fallbacks, Roster};
 use crate::budget::Purse;
 use crate::ids::{Identity, SessionKey, Timestamp, Uid};
-use crate::limits::{self, Limits};
+use crate::limits::Limits;
 use crate::permission::Permissions;
-use crate::protocol::{Code, Refusal};
+use crate::protocol::{Code, FaceDefaults, Refusal};
 use crate::routing::Catalogue;
 use crate::session::SessionView;
 use crate::task::plan::GrantedTool;
@@ -142,19 +142,28 @@ impl Premises<'_> {
         roster
     }
 
+    /// The agents that can be asked through a face, its own on top.
+    fn roster_for(&self, face: &FaceDefaults, view: &SessionView) -> Roster {
+        let mut roster = self.roster_of(view).within(face.scope);
+        if let Some(agent) = &face.agent {
+            roster.insert(AgentSpec::clone(agent));
+        }
+        roster
+    }
+
     /// How many levels a new task of this caller may delegate below itself; none where the caller may not delegate.
-    fn depth_left(&self) -> Option<u32> {
+    fn depth_left(&self, face: &FaceDefaults) -> Option<u32> {
         let left = match &self.caller.parent {
             Some(parent) => parent.depth_left,
-            None => self.limits.max_depth.min(Limits::DEPTH_CAP),
+            None => self.limits.max_depth.unwrap_or(face.bounds.depth).min(Limits::DEPTH_CAP),
         };
         left.checked_sub(1)
     }
 
     /// The turns of a task of this agent, and what to say if the agent asks for others.
-    fn turns_of(&self, agent: &AgentSpec) -> (u32, Option<String>) {
+    fn turns_of(&self, agent: &AgentSpec, face: &FaceDefaults) -> (u32, Option<String>) {
         let (turns, warning) = self.clamp_turns(agent.max_turns.map(i64::from));
-        (turns.unwrap_or_else(|| limits::TURNS_DEFAULT.min(self.turns_cap())), warning)
+        (turns.unwrap_or_else(|| face.bounds.turns.min(self.turns_cap())), warning)
     }
 
     /// The most turns that a task may have; a setting of 0 leaves one, because no task can end in less.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Uid;
-use crate::protocol::request::CallerKind;
+use crate::protocol::face::CallerKind;
 use crate::task::event::{Record, TaskEvent};
 use crate::task::outcome::Failure;
 use crate::task::plan::Plan;

@@ -40,6 +40,31 @@ pub const DEFINED_AGENTS_MAX: usize = 200;
 
 /// Turns that an agent has when it does not say.
 pub const TURNS_DEFAULT: u32 = 10;
+/// The same in the faces of systems that bound no turns themselves: as many as are allowed where nobody says otherwise.
+pub const TURNS_DEFAULT_FOREIGN: u32 = 25;
+
+/// Bytes of one result in a text of the tallow and pi faces: a model reads it whole. The rest is kept.
+pub const FACE_RESULT_BYTES_MAX: usize = 200 * 1024;
+/// Characters of one message that faces show of a conversation: the log has the whole.
+pub const FACE_MESSAGE_CHARS_MAX: usize = 4000;
+/// Lines of one result in a text of the pi face.
+pub const PI_RESULT_LINES_MAX: usize = 5000;
+/// Texts and tool calls that the pi face shows of a run: the last ones; the session file has all.
+pub const PI_DISPLAY_ITEMS_MAX: usize = 100;
+/// Seconds that a task of the pi face may take.
+pub const PI_SECONDS_MAX: u64 = 900;
+/// Seconds that a task of the pi face may be silent.
+pub const PI_IDLE_SECONDS_MAX: u64 = 180;
+/// Seconds that a task of the acai face may take when neither the call nor its agent says.
+pub const ACAI_SECONDS_DEFAULT: u64 = 300;
+/// The longest that a call of the acai face may say.
+pub const ACAI_SECONDS_MAX: u64 = 3600;
+/// Characters of a result that the picoclaw face shows to a person.
+pub const PICOCLAW_USER_CHARS_MAX: usize = 500;
+/// Tasks of one `parallel` of the tallow face that run at once.
+pub const TALLOW_CONCURRENCY: u32 = 4;
+/// Results that the tallow face reports under one heading.
+pub const TALLOW_BATCH: usize = 8;
 
 /// Characters of a dependency's result that are handed on; beyond it the head is kept and the rest named.
 pub const HANDED_ON_CHARS_MAX: usize = 100_000;
@@ -242,8 +267,9 @@ pub struct Limits {
     pub max_running: u32,
     /// Tasks that the model of a session may start in all: a runaway orchestrator ends here.
     pub max_spawns: u32,
-    /// How deep delegation goes; 1 means that subagents do not delegate (§4.5). At most [`Limits::DEPTH_CAP`].
-    pub max_depth: u32,
+    /// How deep delegation goes; 1 means that subagents do not delegate (§4.5). At most [`Limits::DEPTH_CAP`]; absent
+    /// means what the face says, 1 for the native one.
+    pub max_depth: Option<u32>,
     /// The highest `max_turns` that is not clamped (§4.4).
     pub max_turns: u32,
     /// US dollars of one task and of those below it, where prices are known; absent means unlimited.
@@ -262,7 +288,7 @@ impl Default for Limits {
         Self {
             max_running: 5,
             max_spawns: 50,
-            max_depth: 1,
+            max_depth: None,
             max_turns: 25,
             max_cost_usd: Some(1.0),
             session_cost_usd: Some(5.0),

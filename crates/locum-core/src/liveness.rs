@@ -23,6 +23,17 @@ impl Default for Patience {
 }
 
 impl Patience {
+    /// No longer than this, whatever it is doing.
+    #[must_use]
+    pub fn at_most(self, idle_ms: u64) -> Self {
+        Self {
+            startup_ms: self.startup_ms.min(idle_ms),
+            inactivity_ms: self.inactivity_ms.min(idle_ms),
+            tool_ms: self.tool_ms.min(idle_ms),
+            ..self
+        }
+    }
+
     /// How long this may be silent.
     pub fn limit_ms(&self, activity: Activity) -> u64 {
         match activity {

@@ -3,12 +3,14 @@
 //! This is the tool protocol, one of the three JSON families of locum (the others are the event log and each model
 //! provider's private format). Every door and every face speaks it.
 
+pub mod face;
 pub mod parse;
 pub mod refusal;
 pub mod request;
 pub mod response;
 pub mod schema;
 
+pub use face::FaceDefaults;
 pub use refusal::{Code, Refusal};
-pub use request::{BoardAction, ContextAction, FaceDefaults, Request, SpawnEntry, SubagentAction, ToolRequest};
+pub use request::{BoardAction, ContextAction, Request, SpawnEntry, SubagentAction, ToolRequest};
 pub use response::Response;

@@ -9,6 +9,7 @@ mod cancel;
 mod collect;
 mod context;
 mod define;
+mod face;
 mod follow;
 mod models;
 mod modes;
@@ -131,8 +132,7 @@ impl Desk {
             },
             ToolRequest::ManageTasks(action) => (self.manage_tasks(action).await, Vec::new()),
             ToolRequest::Subagent(action) => {
-                let strict = request.face.strict || self.engine.rules.strict;
-                let face = FaceDefaults { strict, ..request.face };
+                let face = self.under_settings(request.face);
                 (self.subagent(action, &face).await, Vec::new())
             }
         };

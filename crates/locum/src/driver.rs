@@ -135,6 +135,12 @@ impl Driver<'_> {
         }
     }
 
+    /// How long the task may be silent.
+    fn patience(&self) -> Patience {
+        let idle_s = self.task.plan().face.bounds.idle_s;
+        idle_s.map_or(self.hands.patience, |idle_s| self.hands.patience.at_most(idle_s.saturating_mul(1000)))
+    }
+
     fn attention(&self, patience: Patience) -> Attention {
         Attention { signals: self.signals.clone(), deadline: self.deadline(), patience }
     }
@@ -163,7 +169,7 @@ impl Driver<'_> {
             Err(error) => return Err(error),
         }
         let heard = Heard::new();
-        let attention = self.attention(self.hands.patience);
+        let attention = self.attention(self.patience());
         let asking = Asking { hands: self.hands, task: self.task, tools, attention: &attention, heard: &heard };
         match asking.ask(prefix, &mut |_| {}).await {
             Ok(Ok(reply)) => {
@@ -188,7 +194,7 @@ impl Driver<'_> {
         let Some(wait) = wait.filter(|_| error.held_for.is_none()) else { return Ok(Next::GoOn) };
         self.flush().await?;
         // Waiting for a provider is not silence of the task: only a stop or the wall clock ends it.
-        let attention = self.attention(Patience { inactivity_ms: u64::MAX, ..self.hands.patience });
+        let attention = self.attention(Patience { inactivity_ms: u64::MAX, ..self.patience() });
         match attention.attend(tokio::time::sleep(wait), Activity::Model, &Heard::new()).await {
             Ok(()) => Ok(Next::GoOn),
             Err(interrupt) => self.interrupted(interrupt, None),
@@ -196,7 +202,7 @@ impl Driver<'_> {
     }
 
     async fn call_tools(&mut self, turn: u32, calls: Vec<ToolCall>, repeat: Repeat) -> Result<Next, JournalError> {
-        let attention = self.attention(self.hands.patience);
+        let attention = self.attention(self.patience());
         let is_judged = repeat == Repeat::Guarded || self.task.plan().grants.permissions.has_rules();
         let mut cleared = if is_judged {
             match tooling::clear(self.task, self.hands, self.desk, &attention, calls).await {

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::Muster;
 use crate::agents::staff::Staff;
 use crate::context_changes::ContextHub;
+use crate::faces::FaceSettings;
 use crate::hands::Hands;
 use crate::launch::Launcher;
 use crate::operation_log::Operation;
@@ -57,6 +58,8 @@ pub(crate) struct Rules {
     pub(crate) permissions: Permissions,
     /// Whether keys of the shared context may have a `name:` before them.
     pub(crate) namespaces: bool,
+    /// What faces need to know besides what is asked.
+    pub(crate) faces: FaceSettings,
 }
 
 /// What a task that has ended was asked to do, and how it ended.

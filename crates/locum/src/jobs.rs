@@ -50,10 +50,12 @@ impl TaskBadge {
         Self { uid: Uid::parse("test").expect("a name"), name: "t_01".to_owned(), depth: 1, level: None }
     }
 
-    fn variables(&self) -> [(String, String); 3] {
+    fn variables(&self) -> [(String, String); 4] {
         let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         [
             named("LOCUM_SUBAGENT_CHILD", "1"),
+            // What programs look for that know pi.
+            named("PI_SUBAGENT_CHILD", "1"),
             named("LOCUM_TASK", &self.name),
             named("LOCUM_DEPTH", &self.depth.to_string()),
         ]

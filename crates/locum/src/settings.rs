@@ -23,6 +23,7 @@ use locum_core::routing::RoutingRules;
 use locum_models::http::Proxy;
 use toml::{Table, Value};
 
+use crate::faces::{FaceSettings, Retention};
 use crate::sandbox::Level;
 use environment::Environment;
 pub use file::SettingsFile;
@@ -178,13 +179,18 @@ impl Settings {
         Some((text, &setting.origin))
     }
 
+    /// Whether somebody has set it.
+    fn is_said(&self, name: &str) -> bool {
+        self.value(name).is_some_and(|setting| setting.origin != Origin::Default)
+    }
+
     /// The limits in force.
     pub fn limits(&self) -> Limits {
         let small = |name: &str| u32::try_from(self.number(name)).unwrap_or(u32::MAX);
         Limits {
             max_running: small("limits.max_running"),
             max_spawns: small("limits.max_spawns"),
-            max_depth: small("limits.max_depth"),
+            max_depth: Some(small("limits.max_depth")).filter(|_| self.is_said("limits.max_depth")),
             max_turns: small("limits.max_turns"),
             max_cost_usd: self.money("limits.max_cost_usd"),
             session_cost_usd: self.money("limits.session_cost_usd"),
@@ -219,6 +225,16 @@ impl Settings {
     /// Whether keys of the shared context may have a `name:` before them.
     pub fn namespaces(&self) -> bool {
         self.switch("shared_context.namespaces")
+    }
+
+    /// What faces need to know.
+    pub fn faces(&self) -> FaceSettings {
+        let retention = Retention {
+            minutes: self.number("subagents.completed_retention_minutes"),
+            tail_messages: usize::try_from(self.number("subagents.history_tail_messages")).unwrap_or(usize::MAX),
+            full_history: self.switch("subagents.keep_full_history"),
+        };
+        FaceSettings { allow_write: self.switch("subagents.allow_write"), retention, ..FaceSettings::default() }
     }
 
     /// Whether tasks and results are logged.

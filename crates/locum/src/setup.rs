@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use locum_core::limits::Limits;
+use locum_core::protocol::face::FaceBounds;
 use locum_core::routing::{ModelEntry, SessionModel};
 use locum_models::{Access, catalogue, providers};
 
@@ -36,6 +37,7 @@ use crate::asking::Asker;
 use crate::clock::{Clock, SystemClock};
 use crate::desk::{BuildError, Desk};
 use crate::engine::Executor;
+use crate::faces::FaceSettings;
 use crate::launch::{LaunchError, Launcher};
 use crate::operation_log::OperationLog;
 use crate::process::Life;
@@ -151,7 +153,8 @@ impl Setup {
     ///
     /// As [`Setup::settings`].
     pub fn lead(&mut self) -> Result<(), SetupError> {
-        let deeper = self.settings()?.0.limits().max_depth.saturating_add(1).min(Limits::DEPTH_CAP);
+        let depth = self.settings()?.0.limits().max_depth.unwrap_or(FaceBounds::default().depth);
+        let deeper = depth.saturating_add(1).min(Limits::DEPTH_CAP);
         self.flags.push(("an orchestrator", "limits.max_depth", deeper.to_string()));
         Ok(())
     }
@@ -272,6 +275,11 @@ impl Setup {
             .enabled(settings.subagents_enabled())
             .strict(settings.strict())
             .namespaces(settings.namespaces())
+            .faces(FaceSettings {
+                transcripts: Some(places.transcripts()),
+                home: self.environment.home().map(Path::to_owned),
+                ..settings.faces()
+            })
             .log(log)
             .redact(redactor)
             .rules(settings.permission_rules())

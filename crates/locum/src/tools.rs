@@ -17,7 +17,7 @@ mod web_fetch;
 mod web_search;
 mod write;
 
-mod input;
+pub(crate) mod input;
 mod reading;
 mod writing;
 

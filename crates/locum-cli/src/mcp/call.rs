@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use locum::faces::{Face, FaceAnswer};
 use locum::progress::Progress;
-use locum::protocol::{Refusal, Response};
 use locum::{Desk, Following};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, ProgressNotificationParam, ProgressToken};
@@ -23,7 +23,7 @@ const LEAVING: Duration = Duration::from_millis(300);
 
 /// How a call ended.
 pub(super) enum Ended {
-    Answered(Box<Result<Response, Refusal>>),
+    Answered(Box<FaceAnswer>),
     /// The client gave it up.
     GivenUp,
     /// The client left before there was an answer.
@@ -39,6 +39,7 @@ enum Next {
 
 /// Carries a call to its end.
 pub(super) async fn carry_out(
+    face: Face,
     desk: &Desk,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
@@ -53,7 +54,7 @@ pub(super) async fn carry_out(
         None => (desk.clone(), None),
     };
     let input = Value::Object(request.arguments.unwrap_or_default());
-    let mut answer = pin!(desk.call(&request.name, input));
+    let mut answer = pin!(face.handle(&desk, &request.name, input));
     let mut leaving = pin!(async {
         left.cancelled().await;
         sleep(LEAVING).await;

@@ -24,6 +24,8 @@ mod commands;
 mod defaults;
 mod doctor;
 mod escapes;
+mod face_files;
+mod faces;
 mod failures;
 mod limits;
 mod mcp;

@@ -1,6 +1,6 @@
 //! The MCP door, through the official client.
 
-use rmcp::model::{CallToolRequestParams, Tool};
+use rmcp::model::{CallToolRequestParams, CallToolResult, Tool};
 use rmcp::service::RunningService;
 use rmcp::transport::TokioChildProcess;
 use rmcp::{RoleClient, ServiceExt as _};
@@ -22,16 +22,33 @@ pub(crate) struct Answer {
 
 impl Client {
     pub(crate) async fn connect(home: &Home, model: &str) -> Self {
-        let command = home.command(&["mcp", "--model", model, "--session", "test"]);
+        Self::connect_to(home, model, "native").await
+    }
+
+    /// A connection to the tools of a face.
+    pub(crate) async fn connect_to(home: &Home, model: &str, face: &str) -> Self {
+        let command = home.command(&["mcp", "--model", model, "--session", "test", "--face", face]);
         let process = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
         Self { service: ().serve(process).await.unwrap() }
     }
 
-    /// Calls a tool. Its structured answer must be its text.
-    pub(crate) async fn call(&self, tool: &str, input: &Value) -> Answer {
+    /// The tools that it offers.
+    pub(crate) async fn tools(&self) -> Vec<Value> {
+        let tools = self.service.list_all_tools().await.unwrap();
+        let shown = |tool: &Tool| json!({"name": tool.name, "description": tool.description, "inputSchema": *tool.input_schema});
+        tools.iter().map(shown).collect()
+    }
+
+    /// What a call of a tool is answered.
+    pub(crate) async fn result(&self, tool: &str, input: &Value) -> CallToolResult {
         let arguments = input.as_object().unwrap().clone();
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let result = self.service.call_tool(params).await.unwrap();
+        self.service.call_tool(params).await.unwrap()
+    }
+
+    /// Calls a tool. Its structured answer must be its text.
+    pub(crate) async fn call(&self, tool: &str, input: &Value) -> Answer {
+        let result = self.result(tool, input).await;
         let [content] = result.content.as_slice() else { panic!("one text is the answer: {:?}", result.content) };
         let text: Value = serde_json::from_str(&content.as_text().unwrap().text).unwrap();
         let value = result.structured_content.unwrap();
@@ -64,12 +81,7 @@ async fn the_server_says_who_it_is_and_lists_its_tools() {
     assert!(about.contains(r#""name":"locum""#) && about.contains(env!("CARGO_PKG_VERSION")), "{about}");
     let prompt = home.locum(&["prompt", "--session", "test"]).stdout;
     assert!(about.contains(&json!(prompt.trim_end()).to_string()[1..60]), "{about}");
-    let tools: Vec<Tool> = client.service.list_all_tools().await.unwrap();
-    let listed: Vec<Value> = tools
-        .iter()
-        .map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": *tool.input_schema}))
-        .collect();
-    assert_eq!(json!(listed), json!(locum::protocol::schema::native_tools()));
+    assert_eq!(json!(client.tools().await), json!(locum::protocol::schema::native_tools()));
     client.leave().await;
 }
 

@@ -11,7 +11,7 @@ use crate::task::plan::ValueReceipt;
 
 /// Every agent that can be asked, with the values that a task of it would have now.
 pub fn list_agents(premises: &Premises<'_>, face: &FaceDefaults, view: &SessionView) -> Agents {
-    Agents { agents: premises.roster_of(view).iter().map(|agent| line(agent, premises, face)).collect() }
+    Agents { agents: premises.roster_for(face, view).iter().map(|agent| line(agent, premises, face)).collect() }
 }
 
 /// What a task of this agent would have if the call said nothing, value by value with where it comes from; by the names
@@ -23,7 +23,7 @@ pub fn explain(
 ) -> Result<Vec<(&'static str, ValueReceipt)>, Refusal> {
     let completed = premises.fallbacks.complete(agent);
     let agent = &completed.agent;
-    let granted = tools::grant(agent, face.tools, premises, premises.depth_left().unwrap_or(0));
+    let granted = tools::grant(agent, face, premises, premises.depth_left(face).unwrap_or(0));
     let wish = Wish {
         agent: agent.model.as_deref(),
         agent_fallback: completed.origin("model"),
@@ -31,7 +31,7 @@ pub fn explain(
         ..Wish::default()
     };
     let choice = routing::choose(&wish, premises.catalogue)?;
-    let (max_turns, clamped) = premises.turns_of(agent);
+    let (max_turns, clamped) = premises.turns_of(agent, face);
     let given = Given {
         entry: &SpawnEntry::default(),
         completed: &completed,
@@ -40,13 +40,14 @@ pub fn explain(
         max_turns,
         clamped: clamped.as_deref(),
         isolation: agent.isolation.unwrap_or(Isolation::None),
+        timeout_s: face.bounds.timeout_s(agent.timeout_s),
     };
     Ok(given.explained())
 }
 
 /// One agent with the values that a task of it would have now.
 pub fn line(agent: &AgentSpec, premises: &Premises<'_>, face: &FaceDefaults) -> AgentLine {
-    let depth_left = premises.depth_left().unwrap_or(0);
+    let depth_left = premises.depth_left(face).unwrap_or(0);
     let agent = &premises.fallbacks.complete(agent).agent;
     let wish = Wish { agent: agent.model.as_deref(), ..Wish::default() };
     let model = routing::choose(&wish, premises.catalogue);
@@ -54,8 +55,8 @@ pub fn line(agent: &AgentSpec, premises: &Premises<'_>, face: &FaceDefaults) -> 
         name: agent.name.clone(),
         description: agent.description.clone(),
         model: model.map_or_else(|_| premises.catalogue.session.name.to_string(), |choice| choice.receipt.effective),
-        max_turns: premises.turns_of(agent).0,
-        tools: tools::grant(agent, face.tools, premises, depth_left).receipt.effective,
+        max_turns: premises.turns_of(agent, face).0,
+        tools: tools::grant(agent, face, premises, depth_left).receipt.effective,
         source: agent.source.as_str().to_owned(),
         version: (agent.source == crate::agent::Source::Defined).then_some(agent.version),
     }

@@ -6,7 +6,7 @@ use crate::agent::AgentSpec;
 use crate::budget::{self, Purse, PurseKey, PurseState, Room, Wish, dollars, money, usd};
 use crate::ids::Uid;
 use crate::limits::OUTPUT_TOKENS_ASSUMED;
-use crate::protocol::request::CallerKind;
+use crate::protocol::face::CallerKind;
 use crate::protocol::{Code, Refusal};
 use crate::task::plan::{Among, ModelName};
 use crate::usage::{Budget, Price};

@@ -27,6 +27,8 @@ pub(super) struct Given<'a> {
     /// What is said about turns that were asked for and are not given.
     pub(super) clamped: Option<&'a str>,
     pub(super) isolation: Isolation,
+    /// Its wall clock.
+    pub(super) timeout_s: Option<u64>,
 }
 
 impl Given<'_> {
@@ -111,7 +113,7 @@ impl Given<'_> {
             value(Field::Isolation, isolation, json!(self.isolation), None),
             value(Field::McpServers, None, json!([]), unreached(agent)),
         ];
-        if let Some(seconds) = self.entry.timeout.or(agent.timeout_s) {
+        if let Some(seconds) = self.timeout_s {
             values.push(value(Field::Timeout, self.entry.timeout.map(|asked| json!(asked)), json!(seconds), None));
         }
         values

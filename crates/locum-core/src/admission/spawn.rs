@@ -12,7 +12,7 @@ use crate::agent::{AgentSpec, Roster, tool_names};
 use crate::budget::money;
 use crate::ids::{Identity, TaskId, Uid};
 use crate::limits;
-use crate::protocol::request::CallerKind;
+use crate::protocol::face::CallerKind;
 use crate::protocol::{Code, FaceDefaults, Refusal, SpawnEntry};
 use crate::routing::{self, Choice, Hints, Wish};
 use crate::session::{Acceptance, IdempotentTask, KnownTask, SessionView};
@@ -61,7 +61,7 @@ pub fn admit(
         face,
         premises,
         view,
-        roster: premises.roster_of(view),
+        roster: premises.roster_for(face, view),
         next_task: view.next_task,
         running: view.running,
         idempotent: view.idempotent.clone(),
@@ -116,7 +116,7 @@ impl Admission<'_> {
         let rule = MissingRule::of(self.face, self.premises.fallbacks);
         let (found, substitution) = finding::find(&entry.agent, &self.roster, rule)?;
         let depends_on = self.dependencies(order)?;
-        let depth_left = self.premises.depth_left().ok_or_else(depth_exceeded)?;
+        let depth_left = self.premises.depth_left(self.face).ok_or_else(depth_exceeded)?;
         let depth_left = depth_left.min(found.agent.locum.max_depth.unwrap_or(depth_left));
         let parked = self.place(order, &depends_on)?;
         let start = StartRule {
@@ -198,12 +198,11 @@ impl Admission<'_> {
     fn plan(&self, order: &Order, found: &Found, start: StartRule, depth_left: u32) -> Result<Plan, Refusal> {
         let completed = self.premises.fallbacks.complete(&found.agent);
         let agent = &completed.agent;
-        let entry = &order.entry;
-        let premises = self.premises;
-        let (max_turns, clamped) = premises.turns_of(agent);
-        let system_prompt = prompt::assemble(&agent.prompt, max_turns);
-        let mut budget = budget_of(entry, agent);
-        let granted = tools::grant(agent, self.face.tools, premises, depth_left);
+        let (entry, premises) = (&order.entry, self.premises);
+        let (max_turns, clamped) = premises.turns_of(agent, self.face);
+        let system_prompt = prompt::assemble(&agent.prompt, max_turns, self.face);
+        let mut budget = budget_of(entry, agent, self.face);
+        let granted = tools::grant(agent, self.face, premises, depth_left);
         let first = first_request(&system_prompt, &entry.task, &granted.tools);
         check_budget(&budget, first)?;
         let wish = Wish {
@@ -220,7 +219,9 @@ impl Admission<'_> {
         let isolation = isolation(entry, agent, premises)?;
         let runs_commands = granted.tools.iter().any(|tool| premises.commands.tools.contains(&tool.name));
         let (tools, clamped) = (&granted.receipt, clamped.as_deref());
-        let given = Given { entry, completed: &completed, choice: &choice, tools, max_turns, clamped, isolation };
+        let timeout_s = budget.timeout_s;
+        let given =
+            Given { entry, completed: &completed, choice: &choice, tools, max_turns, clamped, isolation, timeout_s };
         let receipt = given.receipt(found, premises.commands.sandbox.filter(|_| runs_commands));
         let Choice { model, warning, .. } = choice;
         let price = premises.catalogue.price_of(&model);
@@ -251,7 +252,7 @@ impl Admission<'_> {
                 permissions: premises.permissions_of(agent),
             },
             start,
-            face: self.face.clone(),
+            face: self.face.in_plan(),
             receipt,
             warnings: clamped
                 .map(str::to_owned)
@@ -332,13 +333,13 @@ fn check_task_size(task: &str, chars_max: usize) -> Result<(), Refusal> {
         .hint("write the context to shared_context and name its key in the task"))
 }
 
-fn budget_of(entry: &SpawnEntry, agent: &AgentSpec) -> Budget {
+fn budget_of(entry: &SpawnEntry, agent: &AgentSpec, face: &FaceDefaults) -> Budget {
     let own = agent.locum.budget.clone().unwrap_or_default();
     Budget {
         max_input_tokens: entry.max_input_tokens.or(own.max_input_tokens),
         max_output_tokens: entry.max_output_tokens.or(own.max_output_tokens),
         max_cost_usd: entry.max_cost_usd.or(own.max_cost_usd),
-        timeout_s: entry.timeout.or(agent.timeout_s),
+        timeout_s: face.bounds.timeout_s(entry.timeout.or(agent.timeout_s)),
     }
 }
 

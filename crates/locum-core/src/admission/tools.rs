@@ -2,8 +2,9 @@
 
 use crate::admission::Premises;
 use crate::agent::AgentSpec;
-use crate::agent::tool_names::{MANAGE_TASKS, READING, SUBAGENT, canonical, covers};
-use crate::protocol::request::DefaultTools;
+use crate::agent::tool_names::{CHANGING_NOTHING, MANAGE_TASKS, READING, SUBAGENT, WORKING, canonical, covers};
+use crate::protocol::FaceDefaults;
+use crate::protocol::face::DefaultTools;
 use crate::task::plan::{Dropped, GrantedTool, ToolsReceipt};
 
 /// The tools of a task and the receipt for them.
@@ -13,10 +14,11 @@ pub(super) struct Granted {
 }
 
 /// Decides which tools a task of this agent gets. An empty set means no tools, never all.
-pub(super) fn grant(agent: &AgentSpec, defaults: DefaultTools, premises: &Premises<'_>, depth_left: u32) -> Granted {
-    let requested: Vec<String> = match (&agent.tools, defaults) {
+pub(super) fn grant(agent: &AgentSpec, face: &FaceDefaults, premises: &Premises<'_>, depth_left: u32) -> Granted {
+    let requested: Vec<String> = match (&agent.tools, face.tools) {
         (Some(names), _) => names.clone(),
         (None, DefaultTools::Reading) => READING.iter().map(|name| (*name).to_owned()).collect(),
+        (None, DefaultTools::Working) => WORKING.iter().map(|name| (*name).to_owned()).collect(),
         (None, DefaultTools::Everything) => premises.tools.iter().map(|tool| tool.name.clone()).collect(),
     };
     let mut tools: Vec<GrantedTool> = Vec::new();
@@ -26,7 +28,8 @@ pub(super) fn grant(agent: &AgentSpec, defaults: DefaultTools, premises: &Premis
         if tools.iter().any(|tool| tool.name == name) {
             continue;
         }
-        match judge(name, agent, premises, depth_left) {
+        let judged = judge(name, agent, premises, depth_left);
+        match judged.and_then(|tool| if face.read_only { unchanging(tool) } else { Ok(tool) }) {
             Ok(tool) => tools.push(tool),
             // What an agent did not ask for by name is not missed.
             Err(_) if agent.tools.is_none() => {}
@@ -35,6 +38,14 @@ pub(super) fn grant(agent: &AgentSpec, defaults: DefaultTools, premises: &Premis
     }
     let effective = tools.iter().map(|tool| tool.name.clone()).collect();
     Granted { tools, receipt: ToolsReceipt { requested: agent.tools.clone(), effective, dropped } }
+}
+
+/// A tool, where nothing may be changed.
+fn unchanging(tool: GrantedTool) -> Result<GrantedTool, &'static str> {
+    if CHANGING_NOTHING.contains(&tool.name.as_str()) {
+        return Ok(tool);
+    }
+    Err("it may change something, and subagents.allow_write is not set")
 }
 
 fn judge(name: &str, agent: &AgentSpec, premises: &Premises<'_>, depth_left: u32) -> Result<GrantedTool, &'static str> {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::agent::AgentSpec;
+use crate::agent::{AgentSpec, Source};
 use crate::ids::AgentName;
+use crate::protocol::face::AgentScope;
 
 /// Agents by name. Later ones replace earlier ones of the same name; what was replaced is kept to be shown.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +27,28 @@ impl Roster {
     pub fn insert_untrusted(&mut self, agent: AgentSpec) {
         let name = agent.name.clone();
         self.shadowed.extend(self.untrusted.insert(name, Arc::new(agent)));
+    }
+
+    /// The agents of one scope: what is in the shadow of an agent outside of it comes to light.
+    #[must_use]
+    pub fn within(self, scope: AgentScope) -> Self {
+        let is_of_project = |agent: &Arc<AgentSpec>| matches!(agent.source, Source::Project(_));
+        match scope {
+            AgentScope::Both => self,
+            AgentScope::Project => {
+                let agents = self.agents.into_iter().filter(|(_, agent)| is_of_project(agent)).collect();
+                Self { agents, untrusted: self.untrusted, shadowed: Vec::new() }
+            }
+            // What is not trusted is the project's, in the shadow or not.
+            AgentScope::User => {
+                let mut roster = Self::default();
+                let all = self.shadowed.into_iter().chain(self.agents.into_values());
+                for agent in all.filter(|agent| !is_of_project(agent)) {
+                    roster.shadowed.extend(roster.agents.insert(agent.name.clone(), agent));
+                }
+                roster
+            }
+        }
     }
 
     /// The agent of exactly this name.
@@ -192,6 +215,30 @@ mod tests {
         let shadowed: Vec<&str> = roster.shadowed().map(|agent| agent.name.as_str()).collect();
         assert_eq!(shadowed, ["a"]);
         assert_eq!(roster.iter().count(), 2);
+    }
+
+    #[test]
+    fn a_scope_shows_what_the_agents_outside_of_it_shadowed() {
+        let mut roster = Roster::default();
+        let of = |name: &str, source: Source| AgentSpec {
+            source,
+            ..AgentSpec::new(AgentName::parse(name).unwrap(), "d", "p")
+        };
+        roster.insert(of("a", Source::Bundled));
+        roster.insert(of("a", Source::User("u/a.md".to_owned())));
+        roster.insert(of("a", Source::Project("p/a.md".to_owned())));
+        roster.insert(of("b", Source::Project("p/b.md".to_owned())));
+        roster.insert(of("c", Source::Bundled));
+        roster.insert_untrusted(of("d", Source::Project("p/d.md".to_owned())));
+        roster.insert_untrusted(of("d", Source::Project("q/d.md".to_owned())));
+        let shown = |scope: AgentScope| {
+            let roster = roster.clone().within(scope);
+            let agents = roster.iter().map(|agent| format!("{} {}", agent.name, agent.source.as_str()));
+            agents.chain(roster.untrusted().map(|agent| format!("{} untrusted", agent.name))).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(AgentScope::Both), ["a project", "b project", "c bundled", "d untrusted"]);
+        assert_eq!(shown(AgentScope::Project), ["a project", "b project", "d untrusted"]);
+        assert_eq!(shown(AgentScope::User), ["a user", "c bundled"]);
     }
 
     #[test]

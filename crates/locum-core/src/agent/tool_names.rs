@@ -10,6 +10,13 @@ pub const MANAGE_TASKS: &str = "manage_tasks";
 /// What an agent gets in the native face when its file names no tools.
 pub const READING: [&str; 7] = ["read", "grep", "find", "ls", "tree", "think", SHARED_CONTEXT];
 
+/// What an agent gets in the tallow face when its file names no tools.
+pub const WORKING: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
+
+/// The tools that an agent may be given where nothing may be changed.
+pub(crate) const CHANGING_NOTHING: [&str; 10] =
+    ["read", "grep", "find", "ls", "tree", "think", SHARED_CONTEXT, MANAGE_TASKS, "web_fetch", "web_search"];
+
 /// The tools that read files; what is said about the first in a rule holds for all.
 pub(crate) const READING_FILES: [&str; 5] = ["read", "grep", "find", "ls", "tree"];
 

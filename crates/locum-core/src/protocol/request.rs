@@ -5,8 +5,8 @@ mod shared_context;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Isolation, MissingAgent};
-use crate::limits;
+use crate::agent::Isolation;
+use crate::protocol::FaceDefaults;
 
 pub use board::{
     BoardAction, BoardAdd, BoardClaim, BoardClear, BoardCompleteAll, BoardEntry, BoardId, BoardList, BoardUpdate,
@@ -53,85 +53,6 @@ impl From<BoardAction> for Request {
     fn from(action: BoardAction) -> Self {
         Self::native(ToolRequest::ManageTasks(action))
     }
-}
-
-/// What a face sets, as data that admission applies. A face has no code of its own in the engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FaceDefaults {
-    /// The longest task description, in characters.
-    pub task_chars_max: usize,
-    /// The longest result in an answer, in characters.
-    pub result_chars_max: usize,
-    /// What an agent that names no tools gets.
-    pub tools: DefaultTools,
-    /// What a turn is.
-    pub turns: TurnRule,
-    /// Whose request it is: it decides which caps count per session and which per command.
-    pub caller: CallerKind,
-    /// How many of one `parallel` run at once, where the caller may say so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub concurrency: Option<u32>,
-    /// What happens when nobody has the name that was asked for, where no `_defaults.md` says it.
-    #[serde(default, skip_serializing_if = "is_error")]
-    pub missing_agent: MissingAgent,
-    /// Refuse a task that would not get all that was asked for, instead of saying so in its receipt.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub strict: bool,
-}
-
-impl FaceDefaults {
-    /// The Subagent Tool Specification's own terms.
-    pub fn native() -> Self {
-        Self {
-            task_chars_max: limits::TASK_TOKENS_MAX * limits::CHARS_PER_TOKEN,
-            result_chars_max: limits::RESULT_TOKENS_MAX * limits::CHARS_PER_TOKEN,
-            tools: DefaultTools::Reading,
-            turns: TurnRule::ModelCalls,
-            caller: CallerKind::Model,
-            concurrency: None,
-            missing_agent: MissingAgent::Error,
-            strict: false,
-        }
-    }
-
-    /// The terms for a verb typed by a person.
-    pub fn person() -> Self {
-        Self { task_chars_max: limits::TASK_CHARS_MAX_PERSON, caller: CallerKind::Person, ..Self::native() }
-    }
-}
-
-fn is_error(missing_agent: &MissingAgent) -> bool {
-    *missing_agent == MissingAgent::Error
-}
-
-/// What an agent that names no tools gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DefaultTools {
-    /// The reading tools.
-    Reading,
-    /// Everything that the session grants.
-    Everything,
-}
-
-/// What counts as a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TurnRule {
-    /// Each model call; the last one may not call tools.
-    ModelCalls,
-    /// Each reply that calls tools; there is no extra turn after the last.
-    ToolReplies,
-}
-
-/// Whose request it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallerKind {
-    /// A model that orchestrates: spawn caps count over its session.
-    Model,
-    /// A person at a shell: caps count per command.
-    Person,
 }
 
 /// A request to one of the tools.

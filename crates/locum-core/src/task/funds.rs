@@ -6,7 +6,7 @@ use super::outcome::Failure;
 use super::{Phase, Plan, Task};
 use crate::budget::{self, Draw, Drawn, Purse, Reservation, Scarce, Shortage, Wish};
 use crate::limits::{ANSWER_TOKENS_KEPT, OUTPUT_TOKENS_ASSUMED};
-use crate::protocol::request::TurnRule;
+use crate::protocol::face::TurnRule;
 use crate::transcript::Reply;
 use crate::usage::{TokenCount, estimate_tokens, tokens_of_chars};
 

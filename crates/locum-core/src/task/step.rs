@@ -7,7 +7,7 @@ use super::outcome::{Failure, Outcome};
 use super::{CallState, PendingCall, Phase, Task, ToolState};
 use crate::budget::Reservation;
 use crate::limits;
-use crate::protocol::request::TurnRule;
+use crate::protocol::face::TurnRule;
 use crate::transcript::{Message, Repeat, Reply, Stop, ToolCall, ToolOutput};
 use crate::usage::TokenCount;
 

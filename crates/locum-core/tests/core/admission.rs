@@ -77,7 +77,7 @@ fn each_refusal_names_its_thing() {
     insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "depends_on": ["t_09"]})), @"TASK_NOT_FOUND: depends_on names `t_09`, which is no task of this session");
     insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "depends_on": ["soon"]})), @"TASK_NOT_FOUND: depends_on names `soon`, which is no task of this session");
     insta::assert_snapshot!(refused(|world| world.called_by_task(&["read"], 0), plain()), @"DEPTH_EXCEEDED: this task may not delegate: the depth limit is reached (do the work yourself, or let the orchestrator delegate it)");
-    insta::assert_snapshot!(refused(|world| world.limits.max_depth = 0, plain()), @"DEPTH_EXCEEDED: this task may not delegate: the depth limit is reached (do the work yourself, or let the orchestrator delegate it)");
+    insta::assert_snapshot!(refused(|world| world.limits.max_depth = Some(0), plain()), @"DEPTH_EXCEEDED: this task may not delegate: the depth limit is reached (do the work yourself, or let the orchestrator delegate it)");
     insta::assert_snapshot!(refused(|world| world.view.running = 5, plain()), @"MAX_TASKS_EXCEEDED: 5 tasks are running; 5 may run at once (wait for one to end, or say queue: true)");
     insta::assert_snapshot!(refused(|world| world.view.spawned = 50, plain()), @"SPAWN_LIMIT_EXCEEDED: the session has started 50 tasks; 50 are allowed (limits.max_spawns raises it)");
     insta::assert_snapshot!(refused(|_| {}, json!({"agent": "reader", "task": "t", "max_input_tokens": 1})), @"BUDGET_EXCEEDED: the first request needs about 86 input tokens, 85 more than the budget (raise max_input_tokens)");
@@ -125,7 +125,7 @@ fn a_process_is_had_where_it_is_asked_for_or_usual() {
 #[test]
 fn a_child_has_the_root_of_its_parent() {
     let mut world = World::new();
-    world.limits.max_depth = 3;
+    world.limits.max_depth = Some(3);
     world.called_by_task(&["read"], 2);
     let root = |world: &World| world.accept(json!({"agent": "reader", "task": "t"})).plan.grants.root;
     assert_eq!(root(&world), "/project");

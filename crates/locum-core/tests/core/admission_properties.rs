@@ -80,7 +80,7 @@ proptest! {
         max_depth in 0u32..9,
     ) {
         let mut world = World::new();
-        world.limits.max_depth = max_depth;
+        world.limits.max_depth = Some(max_depth);
         world.called_by_task(&parent_tools, depth_left);
         world.add("child", |agent| {
             agent.tools = child_tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());

@@ -75,7 +75,7 @@ fn a_task_with_a_price_has_the_default_and_spends_from_its_session() {
 #[test]
 fn a_task_that_may_delegate_has_a_purse_of_its_own_and_a_person_one_for_the_command() {
     let mut world = priced();
-    world.limits.max_depth = 2;
+    world.limits.max_depth = Some(2);
     let entry = json!({"agent": "worker", "task": "t", "model": "large", "max_input_tokens": 5000});
     let lead = plan(&world, entry.clone());
     assert_eq!(keys(&lead), ["session", "task:uid-500"]);

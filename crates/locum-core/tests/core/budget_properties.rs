@@ -202,7 +202,7 @@ struct Storm {
 impl Storm {
     fn new(session: f64, task: f64, shape: Vec<Option<prop::sample::Index>>) -> Self {
         let mut world = priced();
-        world.limits.max_depth = 5;
+        world.limits.max_depth = Some(5);
         world.limits.session_cost_usd = Some(session);
         world.limits.max_cost_usd = Some(task);
         world.limits.max_running = 100;

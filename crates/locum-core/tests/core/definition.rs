@@ -2,7 +2,7 @@
 
 use locum_core::admission::list_agents;
 use locum_core::agent::{Dialect, Source, markdown};
-use locum_core::protocol::request::DefaultTools;
+use locum_core::protocol::face::DefaultTools;
 use serde_json::{Value, json};
 
 use crate::admission::line;
@@ -214,7 +214,7 @@ fn an_agent_gets_the_tools_that_it_names_and_may_have() {
     assert_eq!(tools(&world, "reader"), "read grep find think shared_context write bash | ");
     assert_eq!(tools(&world, "less"), "read find think shared_context write | ");
     assert_eq!(tools(&world, "none"), " | ", "an empty list is none, never all");
-    world.limits.max_depth = 2;
+    world.limits.max_depth = Some(2);
     assert_eq!(tools(&world, "new"), "read bash subagent | ");
     world.called_by_task(&["read"], 2);
     assert_eq!(

@@ -52,7 +52,7 @@ fn of_spawn() {
         ("TASK_TOO_LARGE", json!({"task": "x".repeat(4001)}), nothing),
         ("AGENT_NOT_FOUND", json!({"agent": "nobody"}), nothing),
         ("TASK_NOT_FOUND", json!({"depends_on": ["t_99"]}), nothing),
-        ("DEPTH_EXCEEDED", json!({}), |world| world.limits.max_depth = 0),
+        ("DEPTH_EXCEEDED", json!({}), |world| world.limits.max_depth = Some(0)),
         ("SPAWN_LIMIT_EXCEEDED", json!({}), |world| world.view.spawned = 50),
         ("MAX_TASKS_EXCEEDED", json!({}), |world| world.view.running = 5),
         ("BUDGET_EXCEEDED", json!({"max_input_tokens": 1}), nothing),

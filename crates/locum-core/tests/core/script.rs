@@ -21,7 +21,7 @@
 //! ```
 
 use locum_core::ids::TaskId;
-use locum_core::protocol::request::TurnRule;
+use locum_core::protocol::face::TurnRule;
 use locum_core::task::event::{Activity, FailureKind, HandedOn, ModelFailure, Parked, StopCause};
 use locum_core::task::plan::{HandOn, ModelName, PricedModel};
 use locum_core::task::{Plan, TaskEvent};

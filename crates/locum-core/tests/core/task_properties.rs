@@ -1,7 +1,7 @@
 //! The task machine under random logs and random models: it never panics, and it always comes to one end.
 
 use locum_core::ids::TaskId;
-use locum_core::protocol::request::TurnRule;
+use locum_core::protocol::face::TurnRule;
 use locum_core::task::event::{Activity, FailureKind, HandedOn, ModelFailure, Parked, StopCause};
 use locum_core::task::plan::ModelName;
 use locum_core::task::{Outcome, Record, Task, TaskEvent};

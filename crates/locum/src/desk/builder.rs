@@ -23,6 +23,7 @@ use crate::asking::Asker;
 use crate::clock::{Clock, SystemClock};
 use crate::context_changes::ContextHub;
 use crate::engine::{Engine, Executor, Rules};
+use crate::faces::FaceSettings;
 use crate::hands::{Hands, Toolbox};
 use crate::jobs::Jobs;
 use crate::launch::Launcher;
@@ -57,6 +58,7 @@ use crate::worker::Worker;
 /// | where they belong | [`root`](Self::root), [`session`](Self::session) | the working directory, `main` |
 /// | where worktrees are kept | [`worktrees`](Self::worktrees) | nowhere |
 /// | how much is allowed | [`limits`](Self::limits), [`patience`](Self::patience), [`enabled`](Self::enabled), [`strict`](Self::strict) | see [`Limits`], [`Patience`] |
+/// | how other programs' tools behave | [`faces`](Self::faces) | as those programs do |
 /// | what is kept secret | [`redact`](Self::redact) | nothing is known to be |
 /// | what is logged | [`log`](Self::log) | nothing |
 /// | what models answer | [`recorder`](Self::recorder) | is not recorded |
@@ -98,6 +100,7 @@ pub struct DeskBuilder {
     strict: bool,
     apart: bool,
     namespaces: bool,
+    faces: FaceSettings,
     executor: Executor,
     life: Life,
     launcher: Option<Launcher>,
@@ -135,6 +138,7 @@ impl Default for DeskBuilder {
             strict: false,
             apart: false,
             namespaces: false,
+            faces: FaceSettings::default(),
             executor: Executor::InProcess,
             life: Life::Door,
             launcher: None,
@@ -252,6 +256,13 @@ impl DeskBuilder {
     #[must_use]
     pub fn namespaces(mut self, namespaces: bool) -> Self {
         self.namespaces = namespaces;
+        self
+    }
+
+    /// What the faces of other programs need to know; see [`faces`](crate::faces).
+    #[must_use]
+    pub fn faces(mut self, faces: FaceSettings) -> Self {
+        self.faces = faces;
         self
     }
 
@@ -403,6 +414,7 @@ impl DeskBuilder {
                 strict: self.strict,
                 apart: self.apart,
                 namespaces: self.namespaces,
+                faces: self.faces,
                 permissions: self.permissions,
             },
             executor: self.executor,

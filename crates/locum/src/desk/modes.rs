@@ -1,7 +1,8 @@
 //! The foreground forms: start, wait, collect. They are data for the same path as `spawn`.
 
 use locum_core::admission::Order;
-use locum_core::protocol::request::{CallerKind, Many, Run};
+use locum_core::protocol::face::CallerKind;
+use locum_core::protocol::request::{Many, Run};
 use locum_core::protocol::response::{Chain, Collected, Parallel, ParallelResult, RefusedEntry, TaskIds};
 use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
 use locum_core::task::{Reason, Status};
@@ -106,7 +107,10 @@ impl Desk {
     /// How many tasks of a command, or of the session, may run at once.
     fn places(&self, face: &FaceDefaults) -> u32 {
         match face.caller {
-            CallerKind::Model => self.engine.rules.limits.max_running,
+            CallerKind::Model => {
+                let most = self.engine.rules.limits.max_running;
+                face.concurrency.map_or(most, |asked| asked.clamp(1, most.max(1)))
+            }
             CallerKind::Person => face.concurrency.unwrap_or(PERSON_CONCURRENCY).max(1),
         }
     }

@@ -4,7 +4,7 @@ use locum_core::admission::{self, Admitted, Order};
 use locum_core::budget::PurseKey;
 use locum_core::ids::{TaskId, Uid};
 use locum_core::limits;
-use locum_core::protocol::request::CallerKind;
+use locum_core::protocol::face::CallerKind;
 use locum_core::protocol::response::Spawned;
 use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
 use locum_core::session::{Acceptance, Lookup, SessionChange};

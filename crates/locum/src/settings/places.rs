@@ -60,6 +60,11 @@ impl Places {
         self.state.join("worktrees")
     }
 
+    /// What was said in tasks, for callers that want a file of it.
+    pub fn transcripts(&self) -> PathBuf {
+        self.state.join("transcripts")
+    }
+
     /// The list of trusted projects.
     pub fn trust_file(&self) -> PathBuf {
         self.state.join("trust.json")

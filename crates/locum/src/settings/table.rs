@@ -51,8 +51,11 @@ const IN_PROCESS: &str = "in_process";
 /// Every task runs in a process of its own.
 pub(crate) const PROCESS: &str = "process";
 
+/// A year: nobody looks for a task in a list after that.
+const YEAR_MINUTES: i64 = 525_600;
+
 /// Every setting.
-pub(crate) const KEYS: [Key; 29] = [
+pub(crate) const KEYS: [Key; 33] = [
     Key { name: "model", variable: "LOCUM_MODEL", kind: Kind::Text },
     Key { name: "models.fallback", variable: "LOCUM_MODELS_FALLBACK", kind: Kind::List },
     Key { name: "routing.enabled", variable: "LOCUM_ROUTING_ENABLED", kind: Kind::Switch },
@@ -71,6 +74,10 @@ pub(crate) const KEYS: [Key; 29] = [
     Key { name: "limits.session_cost_usd", variable: "LOCUM_SESSION_COST_USD", kind: Kind::Money },
     Key { name: "subagents.enabled", variable: "LOCUM_SUBAGENTS_ENABLED", kind: Kind::Switch },
     Key { name: "subagents.strict", variable: "LOCUM_STRICT", kind: Kind::Switch },
+    Key { name: "subagents.allow_write", variable: "LOCUM_SUBAGENTS_ALLOW_WRITE", kind: Kind::Switch },
+    number("subagents.completed_retention_minutes", "LOCUM_SUBAGENT_COMPLETED_RETENTION_MINUTES", 0, YEAR_MINUTES),
+    number("subagents.history_tail_messages", "LOCUM_SUBAGENT_HISTORY_TAIL_MESSAGES", 0, 10_000),
+    Key { name: "subagents.keep_full_history", variable: "LOCUM_SUBAGENT_KEEP_FULL_HISTORY", kind: Kind::Switch },
     number("watchdog.startup_timeout_ms", "LOCUM_SUBAGENT_STARTUP_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.inactivity_timeout_ms", "LOCUM_SUBAGENT_INACTIVITY_TIMEOUT_MS", 1, DAY_MS),
     number("watchdog.tool_timeout_ms", "LOCUM_SUBAGENT_TOOL_EXECUTION_TIMEOUT_MS", 1, DAY_MS),

@@ -1,6 +1,6 @@
 //! From an input type to what a model is told about a tool, and from what a model wrote back to that type.
 
-use locum_core::protocol::schema::strip_noise;
+use locum_core::protocol::schema::{ToolDefinition, strip_noise};
 use locum_core::transcript::{Repeat, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -15,6 +15,12 @@ const COMPLAINT_BYTES_MAX: usize = 400;
 /// What a model is told about a tool whose input is an `I`.
 pub(crate) fn spec<I: JsonSchema>(name: &str, description: &str, repeat: Repeat) -> ToolSpec {
     ToolSpec { name: name.to_owned(), description: description.trim().to_owned(), input_schema: schema::<I>(), repeat }
+}
+
+/// The same of a tool that a face shows.
+pub(crate) fn definition<I: JsonSchema>(name: &str, description: &str) -> ToolDefinition {
+    let description = description.trim().to_owned();
+    ToolDefinition { name: name.to_owned(), description, input_schema: schema::<I>() }
 }
 
 /// The input as its type, or what the model is told about its mistake.

@@ -86,7 +86,7 @@ async fn gamble(
     let limits = Limits {
         max_cost_usd: task,
         session_cost_usd: session,
-        max_depth: 3,
+        max_depth: Some(3),
         max_running: 100,
         max_spawns: 60,
         ..Limits::default()
@@ -146,7 +146,7 @@ async fn a_storm_below_a_command_ends_at_its_limit_and_what_a_person_types_is_no
     let model = Witness::new(Scripted::new().agent("lead", lead).agent("ann", [Say::text("Helped.")]));
     let desk = builder(model.clone())
         .agent(agent("lead", &["subagent"]))
-        .limits(Limits { max_depth: 2, ..Limits::default() })
+        .limits(Limits { max_depth: Some(2), ..Limits::default() })
         .build()
         .unwrap();
     let helped = || model.asked().iter().filter(|asked| asked.agent == "ann").count();
@@ -184,7 +184,7 @@ async fn a_tenth_is_kept_for_the_answer_of_the_task_that_delegates() {
             .tool(noting_tool("look", Repeat::Safe, &Ledger::default()))
             .agent(AgentSpec { max_turns: Some(25), ..agent("spender", &["look"]) })
             .agent(agent("lead", &["subagent", "look"]))
-            .limits(Limits { max_depth: 2, max_cost_usd: Some(0.8), ..Limits::default() })
+            .limits(Limits { max_depth: Some(2), max_cost_usd: Some(0.8), ..Limits::default() })
             .build()
             .unwrap();
         let answer = run(&desk, "lead", "Lead.").await;

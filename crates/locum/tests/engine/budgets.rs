@@ -146,7 +146,7 @@ async fn a_child_spends_from_its_parent() {
         let desk = priced(model.clone())
             .store(store)
             .agent(agent("lead", &["subagent"]))
-            .limits(Limits { max_depth: 2, ..limits(Some(0.8), Some(5.0)) })
+            .limits(Limits { max_depth: Some(2), ..limits(Some(0.8), Some(5.0)) })
             .build()
             .unwrap();
         let answer = run(&desk, "lead", "Lead.").await;

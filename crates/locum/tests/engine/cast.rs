@@ -23,10 +23,12 @@ pub(crate) struct Asked {
     pub(crate) agent: String,
     pub(crate) at: Instant,
     pub(crate) tools: Vec<String>,
+    pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
     pub(crate) notice: Option<String>,
     /// The most tokens of an answer.
     pub(crate) most: Option<u64>,
+    pub(crate) temperature: Option<f64>,
 }
 
 impl Asked {
@@ -86,9 +88,11 @@ impl Model for Witness {
             agent: prompt.agent.to_string(),
             at: Instant::now(),
             tools: prompt.tools.iter().map(|tool| tool.name.clone()).collect(),
+            system: prompt.system.to_owned(),
             messages: prompt.messages.to_vec(),
             notice: prompt.notice.map(str::to_owned),
             most: prompt.max_output_tokens,
+            temperature: prompt.temperature,
         });
         Box::pin(async move {
             let here = UnderWay::enter(&self.under_way);

@@ -20,7 +20,7 @@ fn desk(max_depth: u32, lead: Vec<Say>, helper: Vec<Say>) -> (Desk, Witness) {
         let request = json!({"action": "run", "agent": "helper", "task": "By hand."});
         Ok(ToolOutput::ok(ask(&scope.desk, request).await.to_string()))
     });
-    let limits = Limits { max_depth, ..Limits::default() };
+    let limits = Limits { max_depth: Some(max_depth), ..Limits::default() };
     let ledger = Ledger::default();
     let desk = builder(model.clone())
         .tool(by_hand)
@@ -110,7 +110,7 @@ async fn a_child_that_a_cancelled_task_starts_at_the_last_moment_is_cancelled_to
         std::future::pending().await
     });
     let script = Scripted::new().agent("lead", [Say::calls([("behind", json!({}))])]).agent("helper", [Say::hang()]);
-    let limits = Limits { max_depth: 2, ..Limits::default() };
+    let limits = Limits { max_depth: Some(2), ..Limits::default() };
     let desk = builder(script).limits(limits).tool(behind).agent(agent("lead", &["behind", "subagent"]));
     let desk = desk.agent(agent("helper", &[])).build().unwrap();
     let id = spawn(&desk, "lead", "Lead.").await;

@@ -24,6 +24,7 @@ mod budget_trees;
 mod budgets;
 mod callers;
 mod depth;
+mod faces;
 mod modes;
 mod queueing;
 
