@@ -60,11 +60,14 @@ impl Stage {
     }
 }
 
+/// A field, and what the user's file, the project's and the agent's own say about it, each with how it is shown.
+type Row = (&'static str, &'static str, Value, &'static str, Value, &'static str, Value);
+
 /// Every field: what the user's file gives, what the project's gives in its place once it is trusted, and that what the
 /// agent itself says stays.
 #[test]
 fn each_field_falls_back_to_the_project_then_to_the_user() {
-    let fields: [(&str, &str, Value, &str, Value, &str, Value); 13] = [
+    let fields: [Row; 13] = [
         ("model", "offline", json!("offline"), "offline", json!("offline"), "offline", json!("offline")),
         ("tools", "read", json!(["read"]), "[ls]", json!(["ls"]), "[]", json!([])),
         ("disallowedTools", "ls", json!(["ls"]), "read", json!(["read"]), "find", json!(["find"])),
@@ -80,28 +83,21 @@ fn each_field_falls_back_to_the_project_then_to_the_user() {
         ("locum.max_depth", "1", json!(1), "2", json!(2), "0", json!(0)),
     ];
     let stage = Stage::new();
-    let written =
-        |pick: fn(&(&'static str, &'static str, Value, &'static str, Value, &'static str, Value)) -> &'static str| {
-            let line = |row: &(&'static str, &'static str, Value, &'static str, Value, &'static str, Value)| {
-                row.0.strip_prefix("locum.").map_or_else(
-                    || format!("{}: {}", row.0, pick(row)),
-                    |key| format!("locum: {{{key}: {}}}", pick(row)),
-                )
-            };
-            fields.iter().map(line).collect::<Vec<_>>().join("\n")
+    let written = |pick: fn(&Row) -> &'static str| {
+        let line = |row: &Row| {
+            row.0
+                .strip_prefix("locum.")
+                .map_or_else(|| format!("{}: {}", row.0, pick(row)), |key| format!("locum: {{{key}: {}}}", pick(row)))
         };
+        fields.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
     stage.user(&written(|row| row.1));
     stage.write(
         "home/config/agents/own.md",
         &format!("---\ndescription: Own\n{}\n---\nYou are own.\n", written(|row| row.5)),
     );
     stage.project(&written(|row| row.3));
-    let check = |agent: &str,
-                 file: &str,
-                 first_line: usize,
-                 expected: fn(
-        &(&'static str, &'static str, Value, &'static str, Value, &'static str, Value),
-    ) -> Value| {
+    let check = |agent: &str, file: &str, first_line: usize, expected: fn(&Row) -> Value| {
         for (place, row) in fields.iter().enumerate() {
             let (value, from) = stage.shown(agent, row.0);
             assert_eq!(value, expected(row), "{agent} {}", row.0);

@@ -88,7 +88,8 @@ pub(super) async fn clear(
             Verdict::Denied { why } => cleared.refuse(task, hands, call, &why),
             Verdict::Ask { rule } => {
                 let wanted = format!("the rule `{rule}` wants a person to agree");
-                match ask(task, hands, attention, &call, &prepared.subject, &rule).await? {
+                let question = question(task, &call, &prepared.subject, &rule);
+                match ask(&question, hands, attention).await? {
                     Answer::Yes => {
                         let consent = Some(rule.to_string());
                         cleared.granted.push(Granted { call, intent: prepared.intent, consent });
@@ -104,30 +105,27 @@ pub(super) async fn clear(
     Ok(cleared)
 }
 
-/// Asks whoever can be asked. Their silence is not the task's.
-async fn ask(
-    task: &Task,
-    hands: &Hands,
-    attention: &Attention,
-    call: &ToolCall,
-    subject: &Subject,
-    rule: &Rule,
-) -> Result<Answer, Interrupt> {
-    let Some(asker) = &hands.asker else { return Ok(Answer::Nobody) };
+/// What a person is asked about a call.
+fn question(task: &Task, call: &ToolCall, subject: &Subject, rule: &Rule) -> Question {
     let about = match subject {
         Subject::Path(text) | Subject::Command(text) | Subject::Address(text) | Subject::Text(text) => text.clone(),
         Subject::Nothing => call.input.to_string(),
     };
-    let question = Question {
+    Question {
         task: task.plan().task_id,
         agent: task.plan().agent.name.clone(),
         tool: call.name.clone(),
         about: neutralise(&about).chars().take(limits::QUESTION_CHARS_MAX).collect(),
         rule: rule.to_string(),
-    };
+    }
+}
+
+/// Asks whoever can be asked. Their silence is not the task's.
+async fn ask(question: &Question, hands: &Hands, attention: &Attention) -> Result<Answer, Interrupt> {
+    let Some(asker) = &hands.asker else { return Ok(Answer::Nobody) };
     let heard = Heard::new();
     heard.hold();
-    attention.attend(asker.ask(&question), Activity::Tool, &heard).await
+    attention.attend(asker.ask(question), Activity::Tool, &heard).await
 }
 
 /// What may be done, and what is answered instead of being done.
