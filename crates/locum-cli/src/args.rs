@@ -71,6 +71,10 @@ pub(crate) enum Command {
     Chain(Chain),
     /// Give a goal to an orchestrator, which asks agents and joins what they found
     Ask(Ask),
+    /// Ask several agents at once; the first answer counts, the others are cancelled
+    Race(Race),
+    /// Ask one agent the same about many inputs; {input} stands for each
+    Map(Map),
     /// Start a task in the background and return at once
     Spawn(Spawn),
     /// Show how tasks stand
@@ -245,6 +249,37 @@ pub(crate) struct Chain {
     pub(crate) tasks: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) routing: RoutingOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Race {
+    /// Tasks, each as AGENT=TASK
+    #[arg(required_unless_present = "tasks", value_name = "AGENT=TASK", value_parser = parse_pair)]
+    pub(crate) entries: Vec<Pair>,
+    /// A file with one JSON object per line: agent, task and any option; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "entries")]
+    pub(crate) tasks: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) routing: RoutingOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Map {
+    /// The agent to ask
+    pub(crate) agent: String,
+    /// What it should do with each input; {input} stands for it
+    pub(crate) task: String,
+    /// The inputs
+    #[arg(required_unless_present = "file", value_name = "INPUT")]
+    pub(crate) inputs: Vec<String>,
+    /// A file with one input per line; - is standard input
+    #[arg(long = "inputs", value_name = "FILE", conflicts_with = "inputs")]
+    pub(crate) file: Option<PathBuf>,
+    /// How many run at once
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) concurrency: u32,
+    #[command(flatten)]
+    pub(crate) options: TaskOptions,
 }
 
 #[derive(Debug, Args)]

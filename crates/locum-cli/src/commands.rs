@@ -13,9 +13,11 @@ mod context;
 mod doctor;
 mod foreground;
 mod logs;
+mod map;
 mod models;
 mod parallel;
 mod prompt;
+mod race;
 mod result;
 mod run;
 mod sessions;
@@ -73,6 +75,8 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Parallel(args) => parallel::parallel(args, global, output).await,
         Command::Chain(args) => chain::chain(args, global, output).await,
         Command::Ask(args) => ask::ask(args, global, output).await,
+        Command::Race(args) => race::race(args, global, output).await,
+        Command::Map(args) => map::map(args, global, output).await,
         Command::Spawn(args) => spawn::spawn(args, global, output).await,
         Command::Status(args) => tasks::status(args, global, output).await,
         Command::Wait(args) => tasks::wait(args, global, output).await,

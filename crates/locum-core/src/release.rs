@@ -1,6 +1,6 @@
 //! Which parked tasks may start: decided whenever a task is admitted or ends, inside the transaction that records it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::ids::{AgentName, TaskId, Uid};
 use crate::limits;
@@ -17,19 +17,32 @@ pub enum Verdict {
         /// The tasks whose results are handed on.
         inputs: Vec<TaskId>,
     },
-    /// It ends: one of the tasks that it depends on did not complete.
+    /// It ends: one of the tasks that it depends on did not complete, or it runs in a race that another one won.
     End(TaskEvent),
+    /// It runs, and whoever works on it is told to end it: another one won the race.
+    Cancel,
 }
 
-/// Decides about the parked tasks of a session, oldest first. `tasks` holds every task that is parked, running, or
-/// waited for by a parked one, by id: a task can only wait for older ones, so one pass settles a whole cascade.
-pub fn settle(tasks: &[TaskSummary]) -> Vec<(TaskId, Verdict)> {
+/// Decides about the parked tasks of a session, oldest first, and about all that lost a race that was `won` just now.
+/// `tasks` holds every task that is parked, running, or waited for by a parked one, by id: a task can only wait for older
+/// ones, and is younger than the one that delegated it, so one pass settles a whole cascade.
+pub fn settle(tasks: &[TaskSummary], won: Option<&Uid>) -> Vec<(TaskId, Verdict)> {
     let mut standing: Standings =
         tasks.iter().map(|task| (task.task_id, (task.standing.status, task.standing.error.clone()))).collect();
     let mut running = RunningCounts::of(tasks);
     let mut verdicts = Vec::new();
-    for task in tasks {
-        if !matches!(task.standing.status, Status::Queued | Status::Waiting) {
+    let mut lost: HashSet<&Uid> = HashSet::new();
+    for task in tasks.iter().filter(|task| !task.standing.status.is_final()) {
+        let is_parked = matches!(task.standing.status, Status::Queued | Status::Waiting);
+        if loses(task, won, &lost) {
+            lost.insert(&task.uid);
+            verdicts.push((task.task_id, if is_parked { ended_unstarted() } else { Verdict::Cancel }));
+            if is_parked {
+                standing.insert(task.task_id, (Status::Cancelled, None));
+            }
+            continue;
+        }
+        if !is_parked {
             continue;
         }
         let verdict = match failed_dependency(task, &standing) {
@@ -49,6 +62,16 @@ pub fn settle(tasks: &[TaskSummary]) -> Vec<(TaskId, Verdict)> {
         verdicts.push((task.task_id, verdict));
     }
     verdicts
+}
+
+/// Whether another one won the race that a task, or one above it, runs in.
+fn loses(task: &TaskSummary, won: Option<&Uid>, lost: &HashSet<&Uid>) -> bool {
+    (won.is_some() && task.start.race.as_ref() == won)
+        || task.parent.as_ref().is_some_and(|parent| lost.contains(parent))
+}
+
+fn ended_unstarted() -> Verdict {
+    Verdict::End(TaskEvent::Ended { outcome: Outcome::Cancelled { partial: None } })
 }
 
 type Standings = BTreeMap<TaskId, (Status, Option<String>)>;

@@ -14,6 +14,7 @@ mod follow;
 mod models;
 mod modes;
 mod orchestrator;
+mod race;
 mod sessions;
 mod spawn;
 mod status;
@@ -182,6 +183,8 @@ impl Desk {
             SubagentAction::Run(run) => self.run(run, face).await,
             SubagentAction::Parallel(many) => self.parallel(many, face).await,
             SubagentAction::Chain(many) => self.chain(many, face).await,
+            SubagentAction::Race(many) => self.race(many, face).await,
+            SubagentAction::Map(over) => self.map(over, face).await,
         }
     }
 
@@ -391,6 +394,8 @@ fn action_name(tool: &ToolRequest) -> &'static str {
             SubagentAction::Run(_) => "run",
             SubagentAction::Parallel(_) => "parallel",
             SubagentAction::Chain(_) => "chain",
+            SubagentAction::Race(_) => "race",
+            SubagentAction::Map(_) => "map",
         },
         ToolRequest::SharedContext(action) => match action {
             ContextAction::ListKeys(_) => "shared_context.list_keys",

@@ -16,24 +16,31 @@ pub(super) async fn parallel(args: args::Parallel, global: &Global, output: Outp
     let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref(), &args.routing)?;
     let action = SubagentAction::Parallel(Many { tasks, background: None });
     let face = FaceDefaults { concurrency: Some(args.concurrency), ..FaceDefaults::person() };
-    match foreground::ask(&door, action, face).await {
-        Asked::Interrupted => Ok(run::interrupted(output)),
-        Asked::Answered(answer) => match *answer {
-            Err(refusal) => Ok(output.refuse(&refusal)),
-            Ok(Response::Parallel(answer)) => {
-                if output.is_json() {
-                    output.json(&answer);
-                } else {
-                    show(&door, &answer).await;
-                }
-                let all = answer.completed == answer.results.len();
-                Ok(if all { Exit::Done } else { Exit::Failed })
+    Ok(present(&door, foreground::ask(&door, action, face).await).await)
+}
+
+/// Shows the results of many tasks; success is that all of them completed.
+pub(super) async fn present(door: &Door, asked: Asked) -> Exit {
+    let output = door.output;
+    let answer = match asked {
+        Asked::Interrupted => return run::interrupted(output),
+        Asked::Answered(answer) => *answer,
+    };
+    match answer {
+        Err(refusal) => output.refuse(&refusal),
+        Ok(Response::Parallel(answer)) => {
+            if output.is_json() {
+                output.json(&answer);
+            } else {
+                show(door, &answer).await;
             }
-            Ok(other) => {
-                output.json(&other);
-                Ok(Exit::Done)
-            }
-        },
+            let all = answer.completed == answer.results.len();
+            if all { Exit::Done } else { Exit::Failed }
+        }
+        Ok(other) => {
+            output.json(&other);
+            Exit::Done
+        }
     }
 }
 

@@ -67,6 +67,12 @@ const REQUESTS: &str = r#"
 {"action": "run", "agent": "helper", "task": "t", "background": true}
 {"action": "wait", "task_ids": ["t_16"], "mode": "all", "timeout_ms": 45001}
 {"action": "wait", "mode": "none"}
+{"action": "race", "tasks": [{"agent": "broken", "task": "a"}]}
+{"action": "race", "tasks": [{"agent": "helper", "task": "a"}]}
+{"action": "race", "tasks": [{"agent": "nobdy", "task": "a"}]}
+{"action": "map", "agent": "helper", "task": "about {input}", "inputs": ["x", "y"]}
+{"action": "map", "agent": "helper", "task": "about it", "inputs": ["x"]}
+{"action": "map", "agent": "helper", "task": "{input}", "inputs": "x"}
 {"action": "status", "colour": "red"}
 {"action": "start"}
 {"action": 1}

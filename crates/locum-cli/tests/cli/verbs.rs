@@ -98,6 +98,23 @@ fn parallel_prints_every_answer_in_order() {
 }
 
 #[test]
+fn race_prints_the_first_answer_and_map_prints_all() {
+    check("race_and_map", |shell| {
+        shell.run("race silent=a helper=b silent=c");
+        shell.run("race --json silent=a helper=b");
+        shell.run("race broken=a broken=b");
+        shell.run("race helper=a helpr=b");
+        shell.run("race");
+        shell.run("map helper 'about {input}' x 'y z'");
+        shell.run_reading("map helper 'about {input}' --inputs - --json", "x\n\ny z\n");
+        shell.run("map broken '{input}' x");
+        shell.run("map helper 'no place' x");
+        shell.run("map helper '{input}'");
+        shell.run("map helper '{input}' x --inputs -");
+    });
+}
+
+#[test]
 fn the_board_is_a_table_for_people_and_json_for_machines() {
     check("board", |shell| {
         shell.run("board list");

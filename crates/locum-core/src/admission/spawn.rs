@@ -38,6 +38,8 @@ pub struct Order {
     pub among: Among,
     /// How many places there are.
     pub running_max: u32,
+    /// The race that it runs in, known by its first task.
+    pub race: Option<Uid>,
 }
 
 /// What becomes of an order.
@@ -124,6 +126,7 @@ impl Admission<'_> {
             hand_on: if order.after.is_some() { HandOn::Previous } else { HandOn::Blocks },
             running_max: order.running_max,
             among: order.among.clone(),
+            race: order.race.clone(),
         };
         let mut plan = self.plan(order, &found, start, depth_left)?;
         plan.warnings.extend(substitution);

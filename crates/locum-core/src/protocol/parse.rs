@@ -6,15 +6,28 @@ use serde_json::{Map, Value};
 
 use crate::agent::roster::nearest;
 use crate::agent::tool_names;
-use crate::protocol::request::{Background, BoardAdd, Many, Run};
+use crate::protocol::request::{Background, BoardAdd, Many, MapInputs, MapOver, Run};
 use crate::protocol::{BoardAction, Code, ContextAction, Refusal, SubagentAction, ToolRequest};
 
 /// The tools of the native face.
 pub const NATIVE_TOOLS: [&str; 3] = [tool_names::SUBAGENT, tool_names::SHARED_CONTEXT, tool_names::MANAGE_TASKS];
 
 /// The actions of `subagent`, the specification's five first.
-pub const SUBAGENT_ACTIONS: [&str; 11] =
-    ["list_agents", "define", "spawn", "status", "collect", "wait", "result", "cancel", "run", "parallel", "chain"];
+pub const SUBAGENT_ACTIONS: [&str; 13] = [
+    "list_agents",
+    "define",
+    "spawn",
+    "status",
+    "collect",
+    "wait",
+    "result",
+    "cancel",
+    "run",
+    "parallel",
+    "chain",
+    "race",
+    "map",
+];
 
 /// The actions of `shared_context`.
 pub const CONTEXT_ACTIONS: [&str; 9] =
@@ -51,6 +64,8 @@ fn subagent(input: Value) -> Result<SubagentAction, Refusal> {
         "run" => SubagentAction::Run(run(fields)?),
         "parallel" => SubagentAction::Parallel(many(action, fields)?),
         "chain" => SubagentAction::Chain(many(action, fields)?),
+        "race" => SubagentAction::Race(many(action, fields)?),
+        "map" => SubagentAction::Map(map(fields)?),
         other => return Err(unknown_action(other, &SUBAGENT_ACTIONS)),
     })
 }
@@ -102,6 +117,13 @@ fn run(mut fields: Map<String, Value>) -> Result<Run, Refusal> {
     let background: Background = typed("run", own)?;
     let entry = typed("run", fields)?;
     Ok(Run { entry, background: background.background })
+}
+
+/// `map` takes the fields of `spawn` and two more.
+fn map(mut fields: Map<String, Value>) -> Result<MapOver, Refusal> {
+    let own = ["inputs", "background"].iter().filter_map(|name| fields.remove_entry(*name)).collect();
+    let MapInputs { inputs, background } = typed("map", own)?;
+    Ok(MapOver { entry: typed("map", fields)?, inputs, background: background.unwrap_or(false) })
 }
 
 fn many(action: &str, fields: Map<String, Value>) -> Result<Many, Refusal> {

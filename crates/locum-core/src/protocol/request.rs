@@ -93,6 +93,10 @@ pub enum SubagentAction {
     Parallel(Many),
     /// Start several, each with the result of the one before.
     Chain(Many),
+    /// Start several; the first that completes wins, and the others are cancelled.
+    Race(Many),
+    /// Start one agent over many inputs, wait for all, collect.
+    Map(MapOver),
 }
 
 /// `list_agents` has no fields.
@@ -132,7 +136,7 @@ pub struct Define {
     pub replace: Option<bool>,
 }
 
-/// The fields of `spawn`, and of each entry of `parallel` and `chain`.
+/// The fields of `spawn`, and of each entry of `parallel`, `chain` and `race`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnEntry {
@@ -259,13 +263,35 @@ pub struct Run {
     pub background: Option<bool>,
 }
 
-/// The fields of `parallel` and `chain`.
+/// The fields of `parallel`, `chain` and `race`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Many {
     /// Entries with agent, task and any spawn field.
     pub tasks: Vec<SpawnEntry>,
     /// Answer at once with task ids; for run, the agent's file may say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+}
+
+/// The fields of `map`: a spawn for each input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MapOver {
+    /// What to start; `{input}` in its task stands for the input.
+    pub entry: SpawnEntry,
+    /// The inputs.
+    pub inputs: Vec<String>,
+    /// Answer at once with the ids.
+    pub background: bool,
+}
+
+/// The fields of `map` beyond those of `spawn`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MapInputs {
+    /// map: one task for each; it takes the place of {input}.
+    pub inputs: Vec<String>,
+    /// Answer at once with task ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
 }

@@ -40,10 +40,12 @@ pub enum Response {
     ResultPage(ResultText),
     /// To `cancel`.
     Cancelled(Box<Cancelled>),
-    /// To `parallel`.
+    /// To `parallel` and `map`.
     Parallel(Parallel),
     /// To `chain`.
     Chain(Box<Chain>),
+    /// To `race`.
+    Race(Box<Race>),
     /// To a foreground action with `background: true`.
     Background(TaskIds),
     /// To `list_keys`.
@@ -338,6 +340,16 @@ pub struct Chain {
     pub step: usize,
     /// How many there were.
     pub steps: usize,
+}
+
+/// The answer to `race`: the first that completed, or one that failed where none did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Race {
+    /// Its result.
+    #[serde(flatten)]
+    pub collected: Collected,
+    /// The tasks that were cancelled because it won.
+    pub cancelled: Vec<TaskId>,
 }
 
 /// The tasks that were started.

@@ -36,6 +36,7 @@ pub fn subagent() -> ToolDefinition {
             .with::<request::Define>()
             .with::<request::SpawnEntry>()
             .with::<request::Many>()
+            .with::<request::MapInputs>()
             .with::<request::Wait>()
             .with::<request::ResultPage>()
             .into_schema(),

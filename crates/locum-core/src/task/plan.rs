@@ -189,6 +189,9 @@ pub struct StartRule {
     pub running_max: u32,
     /// Where running tasks are counted.
     pub among: Among,
+    /// The race that it runs in, known by its first task: when one of them completes, the others are cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Uid>,
 }
 
 /// How the results of what a task waited for reach it.

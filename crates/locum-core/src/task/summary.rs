@@ -49,6 +49,8 @@ pub struct Standing {
     /// What it draws from purses, where it spends something that one of them bounds. Not part of what a store shows of
     /// a task: it is what an append must cover.
     pub draw: Option<Draw>,
+    /// The race that it has won by completing. Like what it draws, it is for the append alone.
+    pub won: Option<Uid>,
 }
 
 impl Task {
@@ -79,6 +81,7 @@ impl Task {
             reason: outcome.and_then(|outcome| outcome.reason()),
             completed_at: outcome.is_some().then_some(self.clock.last),
             draw: self.draw(),
+            won: self.plan.start.race.clone().filter(|_| self.status() == Status::Completed),
         }
     }
 

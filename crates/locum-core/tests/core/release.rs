@@ -29,12 +29,48 @@ pub(crate) fn summary(number: u32, status: Status, depends_on: &[u32], running_m
 
 /// The verdicts, a word or the error for each task.
 fn check(tasks: &[TaskSummary]) -> Vec<String> {
-    let words = settle(tasks).into_iter().map(|(id, verdict)| match verdict {
+    let words = settle(tasks, None).into_iter().map(|(id, verdict)| match verdict {
         Verdict::Start { inputs } => format!("{id} starts with {inputs:?}"),
         Verdict::End(TaskEvent::Ended { outcome }) => format!("{id} ends: {}", outcome.error().unwrap()),
         Verdict::End(other) => panic!("{other:?}"),
+        Verdict::Cancel => format!("{id} is told to end"),
     });
     words.collect()
+}
+
+#[test]
+fn who_lost_a_race_ends_with_everything_below_it() {
+    use Status::{Completed, Queued, Running, Waiting};
+    let runner = |number: u32, status: Status| {
+        let mut task = summary(number, status, &[], 5);
+        task.start.race = Some(uid(1));
+        task
+    };
+    let below = |number: u32, parent: u32, status: Status| TaskSummary {
+        parent: Some(uid(parent)),
+        ..summary(number, status, &[], 5)
+    };
+    let tasks = [
+        runner(1, Running),
+        runner(2, Completed),
+        runner(3, Queued),
+        below(4, 1, Running),
+        below(5, 4, Queued),
+        below(6, 2, Running),
+        summary(7, Waiting, &[3], 5),
+        summary(8, Running, &[], 5),
+    ];
+    let told = |won: Option<&locum_core::ids::Uid>| {
+        let word = |(id, verdict): (TaskId, Verdict)| match verdict {
+            Verdict::Cancel => format!("{id} is told"),
+            Verdict::End(TaskEvent::Ended { outcome }) => format!("{id} {}", outcome.status().as_str()),
+            other => format!("{id} {other:?}"),
+        };
+        settle(&tasks, won).into_iter().map(word).collect::<Vec<_>>()
+    };
+    let expected = ["t_01 is told", "t_03 cancelled", "t_04 is told", "t_05 cancelled", "t_07 failed"];
+    assert_eq!(told(Some(&uid(1))), expected);
+    assert_eq!(told(Some(&uid(99))), told(None), "another race");
 }
 
 #[test]
@@ -117,7 +153,7 @@ proptest! {
             tasks.push(summary(number, *status, &depends_on, running_max));
         }
         let status_of = |id: TaskId| tasks[id.number() as usize - 1].standing.status;
-        let verdicts = settle(&tasks);
+        let verdicts = settle(&tasks, None);
         let ended: Vec<TaskId> =
             verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::End(_))).map(|(id, _)| *id).collect();
         let lost = |id: TaskId| matches!(status_of(id), Status::Failed | Status::Cancelled) || ended.contains(&id);

@@ -143,6 +143,7 @@ impl World {
             after: None,
             among: Among::Session,
             running_max: self.limits.max_running,
+            race: None,
         }
     }
 

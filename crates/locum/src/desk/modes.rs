@@ -2,7 +2,7 @@
 
 use locum_core::admission::Order;
 use locum_core::protocol::face::CallerKind;
-use locum_core::protocol::request::{Many, Run};
+use locum_core::protocol::request::{Many, MapOver, Run};
 use locum_core::protocol::response::{Chain, Collected, Parallel, ParallelResult, RefusedEntry, TaskIds};
 use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
 use locum_core::task::{Reason, Status};
@@ -13,6 +13,9 @@ use crate::store::TaskRow;
 
 /// How many of a person's `parallel` run at once when nothing else is said.
 const PERSON_CONCURRENCY: u32 = 4;
+
+/// What stands for each input in the task of `map`.
+const INPUT: &str = "{input}";
 
 impl Desk {
     pub(super) async fn run(&self, run: Run, face: &FaceDefaults) -> Result<Response, Refusal> {
@@ -63,6 +66,25 @@ impl Desk {
         Ok(Response::Parallel(count(results)))
     }
 
+    /// The same agent over many inputs.
+    pub(super) async fn map(&self, over: MapOver, face: &FaceDefaults) -> Result<Response, Refusal> {
+        if !over.entry.task.contains(INPUT) {
+            return Err(Refusal::invalid("map: `task` has no {input}")
+                .hint("write {input} where each of `inputs` belongs, or use parallel"));
+        }
+        if over.inputs.is_empty() {
+            return Err(Refusal::invalid("`inputs` is empty").hint("give at least one"));
+        }
+        let entry = |(place, input): (usize, &String)| SpawnEntry {
+            task: over.entry.task.replace(INPUT, input),
+            // One key stands for the whole request: each of its tasks has its own.
+            idempotency_key: over.entry.idempotency_key.as_ref().map(|key| format!("{key}#{}", place + 1)),
+            ..over.entry.clone()
+        };
+        let tasks = over.inputs.iter().enumerate().map(entry).collect();
+        self.parallel(Many { tasks, background: Some(over.background) }, face).await
+    }
+
     pub(super) async fn chain(&self, many: Many, face: &FaceDefaults) -> Result<Response, Refusal> {
         check_not_empty(&many)?;
         let orders = self.orders(many.tasks, face, |place| place.checked_sub(1));
@@ -86,7 +108,7 @@ impl Desk {
     }
 
     /// Orders for the entries of one request; beyond the places they queue.
-    fn orders(
+    pub(super) fn orders(
         &self,
         entries: Vec<SpawnEntry>,
         face: &FaceDefaults,
@@ -116,7 +138,7 @@ impl Desk {
     }
 }
 
-fn check_not_empty(many: &Many) -> Result<(), Refusal> {
+pub(super) fn check_not_empty(many: &Many) -> Result<(), Refusal> {
     if many.tasks.is_empty() {
         return Err(Refusal::invalid("`tasks` is empty").hint("give at least one {agent, task}"));
     }

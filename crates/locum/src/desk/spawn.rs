@@ -58,7 +58,7 @@ impl Desk {
     }
 
     pub(super) fn order(&self, entry: SpawnEntry, among: Among, queue: bool, running_max: u32) -> Order {
-        Order { entry, uid: new_uid(), after: None, queue, among, running_max }
+        Order { entry, uid: new_uid(), after: None, queue, among, running_max, race: None }
     }
 
     /// Where running tasks are counted for a foreground command: a person's command is bounded by itself.

@@ -60,7 +60,7 @@ impl Desk {
     }
 
     /// A task of this process announces its end; one of another is looked at whenever the store changes.
-    async fn until_one_ended(&self, row: &TaskRow) -> Result<Ended, Refusal> {
+    pub(super) async fn until_one_ended(&self, row: &TaskRow) -> Result<Ended, Refusal> {
         let uid = &row.summary.uid;
         self.follow([uid]);
         let mut changes = self.engine.hands.store.changes();

@@ -85,7 +85,9 @@ cases! {
         results_of_dependencies_become_blocks,
         a_failed_dependency_fails_a_whole_chain,
         a_cancelled_dependency_fails_what_waits_for_it,
-        a_dependency_that_ended_before_counts;
+        a_dependency_that_ended_before_counts,
+        who_wins_a_race_ends_it_for_the_others,
+        a_race_is_over_for_those_who_never_started;
     leases:
         a_free_task_is_claimed_once,
         a_dead_owners_task_is_taken_over,

@@ -117,9 +117,10 @@ impl Logs for MemoryStore {
             }
             let session = entry.row.session.clone();
             let nearing = tables.spend(&session, &lease.uid, &records, standing.draw.as_ref())?;
-            let ended = standing.status.is_final();
+            let (ended, won) = (standing.status.is_final(), standing.won.clone());
             tables.write(&lease.uid, records, standing)?;
-            let moved = if ended { settling::settle(&mut tables.shelf(&session), at)? } else { Vec::new() };
+            let shelf = &mut tables.shelf(&session);
+            let moved = if ended { settling::settle(shelf, at, won.as_ref())? } else { Vec::new() };
             Ok((Appended { moved, nearing }, Notice::when(ended)))
         })
     }

@@ -7,11 +7,14 @@ use locum_core::task::event::HandedOn;
 use locum_core::task::summary::Standing;
 use locum_core::task::{Misfit, Outcome, Record, Task, TaskEvent, TaskSummary};
 
-use super::Error;
+use super::{Command, Error};
 
 /// One session's tasks inside a transaction.
 pub(super) trait Shelf {
-    /// Every task that is parked, running or waited for by a parked one, oldest first; nothing if none is parked.
+    /// Whether a task of the session is parked.
+    fn is_anything_parked(&self) -> Result<bool, Error>;
+
+    /// Every task that is parked, running or waited for by a parked one, oldest first.
     fn unsettled(&self) -> Result<Vec<TaskSummary>, Error>;
 
     /// The whole log of a task.
@@ -22,18 +25,29 @@ pub(super) trait Shelf {
 
     /// Appends to a task's log without a lease and notes how the task stands now.
     fn write(&mut self, uid: &Uid, record: Record, standing: Standing) -> Result<(), Error>;
+
+    /// Leaves a command for whoever holds an unfinished task.
+    fn send(&mut self, uid: &Uid, command: Command) -> Result<(), Error>;
 }
 
-/// Starts or ends the parked tasks that may or must, and says which. `at` is when the cause of it happened.
-pub(super) fn settle(shelf: &mut impl Shelf, at: Timestamp) -> Result<Vec<Uid>, Error> {
+/// Starts or ends the parked tasks that may or must, and says which; those that run and lost a race that was `won` are
+/// told to end. `at` is when the cause of it happened.
+pub(super) fn settle(shelf: &mut impl Shelf, at: Timestamp, won: Option<&Uid>) -> Result<Vec<Uid>, Error> {
+    if won.is_none() && !shelf.is_anything_parked()? {
+        return Ok(Vec::new());
+    }
     let tasks = shelf.unsettled()?;
     let mut moved = Vec::new();
-    for (task_id, verdict) in release::settle(&tasks) {
+    for (task_id, verdict) in release::settle(&tasks, won) {
+        let uid = &find(&tasks, task_id)?.uid;
         let event = match verdict {
             Verdict::Start { inputs } => TaskEvent::Released { inputs: hand_on(shelf, &tasks, &inputs)? },
             Verdict::End(event) => event,
+            Verdict::Cancel => {
+                shelf.send(uid, Command::Cancel)?;
+                continue;
+            }
         };
-        let uid = &find(&tasks, task_id)?.uid;
         let mut task = Task::replay(shelf.log(uid)?)?;
         let record = Record { seq: task.seq() + 1, at, event };
         task.apply(record.clone())?;

@@ -8,7 +8,7 @@ use locum_core::task::event::FailureKind;
 use serde_json::{Value, json};
 
 use crate::cast::Witness;
-use crate::stage::{ask, builder, check, collect, pass, spawn, status};
+use crate::stage::{agent, ask, builder, check, collect, pass, spawn, status};
 
 /// `ann` answers what she was asked, `bob` fails.
 fn desk() -> (Desk, Witness) {
@@ -43,6 +43,91 @@ async fn parallel_answers_in_order_and_a_refused_entry_refuses_only_itself() {
     check(&answer, &expected);
     check(&ask(&desk, json!({"action": "status"})).await, &json!({"tasks": []}));
     check(&ask(&desk, many("parallel", &[])).await, &json!({"error": "INVALID_REQUEST"}));
+}
+
+fn map(agent: &str, task: &str, inputs: &[&str]) -> Value {
+    json!({"action": "map", "agent": agent, "task": task, "inputs": inputs})
+}
+
+#[tokio::test(start_paused = true)]
+async fn map_gives_one_agent_each_input_and_answers_like_parallel() {
+    let (desk, model) = desk();
+    let inputs = ["a", "b {input}", "c", "d", "e", "f", "g"];
+    let answer = ask(&desk, map("ann", "Look at {input}, at {input}!", &inputs)).await;
+    check(&answer, &json!({"completed": 7, "failed": 0, "stalled": 0}));
+    check(&answer["results"][0], &json!({"task_id": "t_01", "result": "<Look at a, at a!>"}));
+    check(&answer["results"][1], &json!({"result": "<Look at b {input}, at b {input}!>"}));
+    assert_eq!((answer["results"].as_array().unwrap().len(), model.calls()), (7, 7));
+    check(&ask(&desk, map("bob", "{input}", &["a"])).await, &json!({"completed": 0, "failed": 1}));
+    for (refused, message) in [
+        (map("ann", "no place", &["a"]), "map: `task` has no {input}"),
+        (map("ann", "{input}", &[]), "`inputs` is empty"),
+        (json!({"action": "map", "agent": "ann", "task": "{input}"}), "map: missing field `inputs`"),
+        (json!({"action": "run", "agent": "ann", "task": "t", "inputs": ["a"]}), "run: unknown field `inputs`"),
+    ] {
+        let answer = ask(&desk, refused).await;
+        assert!(answer["message"].as_str().unwrap().starts_with(message), "{answer}");
+    }
+    // One key stands for all of them.
+    let mut keyed = map("ann", "{input}", &["a", "b"]);
+    keyed["idempotency_key"] = json!("k");
+    let first = ask(&desk, keyed.clone()).await;
+    check(&first, &json!({"completed": 2, "results": [{"task_id": "t_09"}, {"task_id": "t_10"}]}));
+    assert_eq!(ask(&desk, keyed).await, first);
+}
+
+/// Agents that answer after so many seconds; who never does, hangs.
+fn runners() -> (Desk, Witness) {
+    let after = |text: &str, seconds| Say::text(text).after(Duration::from_secs(seconds));
+    let script = Scripted::new()
+        .agent("quick", [after("Quick.", 1)])
+        .agent("slow", [after("Slow.", 20)])
+        .agent("silent", [Say::hang()])
+        .agent("broken", [Say::error(FailureKind::Auth, "no key")]);
+    let model = Witness::new(script);
+    let names = ["quick", "slow", "silent", "broken"];
+    let desk = names.iter().fold(builder(model.clone()), |builder, name| builder.agent(agent(name, &[])));
+    (desk.build().unwrap(), model)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_valid_answer_wins_a_race_and_the_others_are_cancelled() {
+    let (desk, model) = runners();
+    let started = tokio::time::Instant::now();
+    let tasks = [("slow", "a"), ("broken", "b"), ("quick", "c"), ("silent", "d")];
+    let answer = ask(&desk, many("race", &tasks)).await;
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    check(
+        &answer,
+        &json!({"task_id": "t_03", "agent": "quick", "status": "completed", "result": "Quick.", "cancelled": ["t_01", "t_04"]}),
+    );
+    // Everything was collected; what each came to can still be read.
+    check(&ask(&desk, json!({"action": "status"})).await, &json!({"tasks": []}));
+    check(&ask(&desk, json!({"action": "result", "task_id": "t_04"})).await, &json!({"status": "cancelled"}));
+    let calls = model.calls();
+    pass(60.0).await;
+    assert_eq!(model.calls(), calls, "who lost asks nothing more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_race_without_a_valid_answer_tells_of_its_first_entry() {
+    let (desk, _) = runners();
+    let answer = ask(&desk, many("race", &[("broken", "a"), ("broken", "b")])).await;
+    check(&answer, &json!({"task_id": "t_01", "status": "failed", "reason": "model", "cancelled": []}));
+    check(&ask(&desk, many("race", &[])).await, &json!({"error": "INVALID_REQUEST"}));
+    check(&ask(&desk, many("race", &[("quick", "a"), ("nobody", "b")])).await, &json!({"error": "AGENT_NOT_FOUND"}));
+    assert_eq!(spawn(&desk, "quick", "The next id.").await, "t_03", "a refusal takes no id");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_race_in_the_background_is_decided_without_anybody_waiting() {
+    let (desk, _) = runners();
+    let mut race = many("race", &[("slow", "a"), ("quick", "b"), ("silent", "c")]);
+    race["background"] = json!(true);
+    check(&ask(&desk, race).await, &json!({"task_ids": ["t_01", "t_02", "t_03"]}));
+    check(&collect(&desk, "t_03").await, &json!({"status": "cancelled", "result": null}));
+    check(&collect(&desk, "t_01").await, &json!({"status": "cancelled"}));
+    check(&collect(&desk, "t_02").await, &json!({"status": "completed", "result": "Quick."}));
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,6 +218,8 @@ async fn in_the_background_every_form_answers_at_once_with_ids() {
         (json!({"action": "run", "agent": "ann", "task": "a", "background": true}), json!(["t_01"])),
         (many("parallel", &[("ann", "a"), ("nobody", "b"), ("ann", "c")]), json!(["t_01", "t_02"])),
         (many("chain", &[("ann", "a"), ("ann", "{previous}")]), json!(["t_01", "t_02"])),
+        (many("race", &[("ann", "a")]), json!(["t_01"])),
+        (map("ann", "About {input}", &["x", "y"]), json!(["t_01", "t_02"])),
     ] {
         let (desk, _) = desk();
         let mut request = request;

@@ -46,6 +46,7 @@ pub(crate) fn order(name: &str) -> Order {
         queue: false,
         among: Among::Session,
         running_max: 5,
+        race: None,
     }
 }
 

@@ -7,7 +7,7 @@ use locum_core::task::plan::Among;
 use locum_core::task::{Task, TaskEvent};
 
 use super::fixture::*;
-use crate::store::Store;
+use crate::store::{Command, OwnerId, Store};
 
 fn uids(names: &[&str]) -> Vec<locum_core::ids::Uid> {
     names.iter().map(|name| uid(name)).collect()
@@ -24,7 +24,9 @@ async fn inputs(store: &dyn Store, name: &str) -> Vec<HandedOn> {
 /// A row must say what its log says, also where the store has written both.
 async fn rows_agree_with_logs(store: &dyn Store, names: &[&str]) {
     for name in names {
-        let folded = Task::replay(log(store, name).await).unwrap().summary();
+        let mut folded = Task::replay(log(store, name).await).unwrap().summary();
+        // What is for the append alone is not kept.
+        folded.standing.won = None;
         assert_eq!(row(store, name).await.summary, folded);
     }
 }
@@ -129,4 +131,32 @@ pub(super) async fn a_dependency_that_ended_before_counts(store: &dyn Store) {
     let stand: Vec<&str> = decided.accepted.iter().map(|row| row.summary.standing.status.as_str()).collect();
     assert_eq!(stand, ["running", "failed"]);
     assert_eq!(inputs(store, "c").await[0].text, "one");
+}
+
+pub(super) async fn who_wins_a_race_ends_it_for_the_others(store: &dyn Store) {
+    let runner = |order: Order| Order { race: Some(uid("a")), ..order };
+    spawn(store, "main", vec![runner(order("a")), runner(order("b")), runner(queued("c", 3)), order("d")]).await;
+    // Who fails has won nothing; its place is free.
+    assert_eq!(end(store, "a", failed()).await, uids(&["c"]));
+    assert_eq!(store.drain(ME).await.unwrap(), []);
+    spawn_below(store, "main", "b", vec![order("e")]).await;
+    let mut changes = store.changes();
+    changes.borrow_and_update();
+    assert_eq!(complete(store, "d", "done").await, uids(&[]));
+    assert_eq!(store.drain(ME).await.unwrap(), [], "it runs in no race");
+    assert_eq!(complete(store, "c", "won").await, uids(&[]));
+    assert_eq!(store.drain(ME).await.unwrap(), [(uid("b"), Command::Cancel)]);
+    assert!(changes.has_changed().unwrap());
+    // What nobody holds is told as soon as somebody does.
+    store.claim(&uid("e"), OwnerId(8), Vec::new()).await.unwrap().unwrap();
+    assert_eq!(store.drain(OwnerId(8)).await.unwrap(), [(uid("e"), Command::Cancel)]);
+    rows_agree_with_logs(store, &["a", "b", "c", "d", "e"]).await;
+}
+
+pub(super) async fn a_race_is_over_for_those_who_never_started(store: &dyn Store) {
+    let runner = |name| Order { race: Some(uid("a")), ..queued(name, 1) };
+    spawn(store, "main", vec![runner("a"), runner("b"), runner("c")]).await;
+    assert_eq!(complete(store, "a", "won").await, uids(&["b", "c"]));
+    assert_eq!(standings(store, "main").await, ["a completed", "b cancelled", "c cancelled"]);
+    rows_agree_with_logs(store, &["a", "b", "c"]).await;
 }

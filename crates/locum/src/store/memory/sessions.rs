@@ -81,7 +81,7 @@ impl Tables {
             }
         }
         let moved = match at {
-            Some(at) => settling::settle(&mut self.shelf(key), at)?,
+            Some(at) => settling::settle(&mut self.shelf(key), at, None)?,
             None => Vec::new(),
         };
         let accepted = accepted.iter().filter_map(|uid| self.tasks.get(uid)).map(|entry| entry.row.clone()).collect();

@@ -166,7 +166,7 @@ impl Tables {
         if let Some(session) = self.sessions.get_mut(&entry.row.session) {
             session.unfinished.note(entry.row.summary.task_id, standing.status);
         }
-        entry.row.summary.standing = Standing { draw: None, ..standing };
+        entry.row.summary.standing = Standing { draw: None, won: None, ..standing };
         Ok(())
     }
 
@@ -189,12 +189,14 @@ pub(super) struct SessionShelf<'a> {
 }
 
 impl Shelf for SessionShelf<'_> {
+    fn is_anything_parked(&self) -> Result<bool, Error> {
+        let session = self.tables.sessions.get(self.session);
+        Ok(session.is_some_and(|session| !session.unfinished.parked.is_empty()))
+    }
+
     fn unsettled(&self) -> Result<Vec<TaskSummary>, Error> {
         let Some(session) = self.tables.sessions.get(self.session) else { return Ok(Vec::new()) };
         let Unfinished { running, parked } = &session.unfinished;
-        if parked.is_empty() {
-            return Ok(Vec::new());
-        }
         let summary = |id: &TaskId| Some(&self.tables.tasks.get(session.tasks.get(id)?)?.row.summary);
         let waited_for = parked.iter().filter_map(summary).flat_map(|task| task.start.depends_on.iter().copied());
         let wanted: BTreeSet<TaskId> = waited_for.chain(running.iter().chain(parked).copied()).collect();
@@ -211,5 +213,10 @@ impl Shelf for SessionShelf<'_> {
 
     fn write(&mut self, uid: &Uid, record: Record, standing: Standing) -> Result<(), Error> {
         self.tables.write(uid, vec![record], standing)
+    }
+
+    fn send(&mut self, uid: &Uid, command: Command) -> Result<(), Error> {
+        self.tables.inbox.push((uid.clone(), command));
+        Ok(())
     }
 }

@@ -8,9 +8,9 @@ use locum_core::task::summary::{Standing, TaskSummary};
 use rusqlite::{Connection, named_params};
 
 use super::rows::{EventRow, StandingRow, all, execute, first, select_tasks, task_row, undone_on_failure};
-use super::spending;
+use super::{leases, spending};
 use crate::store::settling::{self, Shelf, outcome_of};
-use crate::store::{Appended, Error, Lease};
+use crate::store::{Appended, Command, Error, Lease};
 
 /// Records and a standing, ready to be written.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(super) struct Append {
     standing: StandingRow,
     /// What it draws from purses, and whether that must be covered.
     draw: Option<(Draw, bool)>,
+    /// The race that is won with it.
+    won: Option<Uid>,
 }
 
 /// A task in the database, as an append must find it.
@@ -43,9 +45,10 @@ impl Append {
         let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(None) };
         let events = EventRow::encode(first, &records[1..])?;
         let draw = standing.draw.clone().map(|draw| (draw, budget::asks(records)));
+        let won = standing.won.clone();
         let standing = StandingRow::encode(standing)?;
         let numbers = (first.seq, last.seq);
-        Ok(Some(Self { lease: lease.clone(), numbers, at: last.at, events, standing, draw }))
+        Ok(Some(Self { lease: lease.clone(), numbers, at: last.at, events, standing, draw, won }))
     }
 
     /// Whether the task ends with it.
@@ -78,15 +81,15 @@ impl Append {
             self.advance(connection, place)?;
             return Ok(Appended::default());
         }
-        let shelf = SessionShelf { connection, session: place.session };
-        if !shelf.is_anything_parked()? {
+        let mut shelf = SessionShelf { connection, session: place.session };
+        if self.won.is_none() && !shelf.is_anything_parked()? {
             self.end(connection, place)?;
             return Ok(Appended::default());
         }
         // What it releases is written after it.
         undone_on_failure(connection, || {
             self.end(connection, place)?;
-            let moved = settling::settle(&mut SessionShelf { connection, session: place.session }, self.at)?;
+            let moved = settling::settle(&mut shelf, self.at, self.won.as_ref())?;
             Ok(Appended { moved, nearing: None })
         })
     }
@@ -212,7 +215,7 @@ fn forget_commands(connection: &Connection, task: i64) -> Result<(), Error> {
 
 /// Settles a session after tasks were accepted in it.
 pub(super) fn settle(connection: &Connection, session: i64, at: Timestamp) -> Result<Vec<Uid>, Error> {
-    settling::settle(&mut SessionShelf { connection, session }, at)
+    settling::settle(&mut SessionShelf { connection, session }, at, None)
 }
 
 /// One session's tasks, to be settled.
@@ -222,11 +225,6 @@ struct SessionShelf<'a> {
 }
 
 impl SessionShelf<'_> {
-    fn is_anything_parked(&self) -> Result<bool, Error> {
-        let query = "SELECT unfinished > running FROM sessions WHERE id = ?1";
-        Ok(first(self.connection, query, [self.session], |row| Ok(row.get(0)?))?.unwrap_or(false))
-    }
-
     fn task(&self, task_id: TaskId) -> Result<Option<TaskSummary>, Error> {
         let query = select_tasks!("WHERE session = ?1 AND number = ?2");
         first(self.connection, query, (self.session, task_id.number()), |row| Ok(task_row(row)?.summary))
@@ -234,10 +232,12 @@ impl SessionShelf<'_> {
 }
 
 impl Shelf for SessionShelf<'_> {
+    fn is_anything_parked(&self) -> Result<bool, Error> {
+        let query = "SELECT unfinished > running FROM sessions WHERE id = ?1";
+        Ok(first(self.connection, query, [self.session], |row| Ok(row.get(0)?))?.unwrap_or(false))
+    }
+
     fn unsettled(&self) -> Result<Vec<TaskSummary>, Error> {
-        if !self.is_anything_parked()? {
-            return Ok(Vec::new());
-        }
         let query = select_tasks!("WHERE session = ?1 AND completed_at IS NULL");
         let mut tasks = all(self.connection, query, [self.session], |row| Ok(task_row(row)?.summary))?;
         let mut waited_for: Vec<TaskId> = tasks.iter().flat_map(|task| task.start.depends_on.clone()).collect();
@@ -273,5 +273,9 @@ impl Shelf for SessionShelf<'_> {
             forget_commands(self.connection, task)?;
         }
         Ok(())
+    }
+
+    fn send(&mut self, uid: &Uid, command: Command) -> Result<(), Error> {
+        leases::send(self.connection, uid, command).map(drop)
     }
 }

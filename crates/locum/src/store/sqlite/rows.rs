@@ -37,6 +37,7 @@ pub(super) fn task_row(row: &Row<'_>) -> Result<TaskRow, Unreadable> {
         reason: reason.map(|word| Reason::parse(&word).ok_or_else(|| corrupt("reason", &word))).transpose()?,
         completed_at: row.get::<_, Option<i64>>("completed_at")?.map(Timestamp::from_millis),
         draw: None,
+        won: None,
     };
     let summary = TaskSummary {
         uid: name(row, "uid")?,

@@ -1,0 +1,84 @@
+//! `race`: several start, the first that completes wins. That the others are cancelled is decided by the store when it
+//! completes, so it happens whether or not anybody waits for the answer.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use locum_core::limits;
+use locum_core::protocol::request::Many;
+use locum_core::protocol::response::{Collected, Race, TaskIds};
+use locum_core::protocol::{FaceDefaults, Refusal, Response};
+use locum_core::task::Status;
+
+use super::Desk;
+use super::modes::check_not_empty;
+use super::spawn::{Together, is_open};
+use super::wait::Ended;
+use crate::store::TaskRow;
+
+impl Desk {
+    pub(super) async fn race(&self, many: Many, face: &FaceDefaults) -> Result<Response, Refusal> {
+        check_not_empty(&many)?;
+        // Who waits for a place is in no race: a person's has one for everybody.
+        let concurrency = face.concurrency.or(u32::try_from(many.tasks.len()).ok());
+        let face = &FaceDefaults { concurrency, ..face.clone() };
+        let mut orders = self.orders(many.tasks, face, |_| None);
+        let first = orders.first().map(|order| order.uid.clone());
+        orders.iter_mut().for_each(|order| order.race.clone_from(&first));
+        let started = self.start(orders, face, Together::AllOrNone).await?;
+        let rows: Vec<TaskRow> = started.into_iter().flatten().map(|started| started.row).collect();
+        if many.background == Some(true) {
+            let task_ids = rows.iter().map(|row| row.summary.task_id).collect();
+            return Ok(Response::Background(TaskIds { task_ids, refused: Vec::new() }));
+        }
+        let runners = rows.len();
+        let ended = self.until_decided(rows).await?;
+        let still_alive = runners - ended.len();
+        let mut finished: Vec<Collected> = Vec::with_capacity(ended.len());
+        for ended in ended {
+            finished.push(self.deliver(ended, face).await?);
+        }
+        let mut cancelled: Vec<_> =
+            finished.iter().filter(|task| task.status == Status::Cancelled).map(|task| task.task_id).collect();
+        cancelled.sort_unstable();
+        let won = finished.iter().position(|task| task.status == Status::Completed);
+        // Where nobody completed, the first entry stands for all.
+        let shown = won.or_else(|| (0..finished.len()).min_by_key(|place| finished[*place].task_id));
+        let shown = shown.ok_or_else(|| Refusal::internal("the tasks are missing"))?;
+        let mut collected = finished.swap_remove(shown);
+        if still_alive > 0 {
+            collected.warnings.push(format!("{still_alive} of the others were told to end and have not yet"));
+        }
+        Ok(Response::Race(Box::new(Race { collected, cancelled })))
+    }
+
+    /// The tasks that have ended, in the order in which they did, once one has completed and the others were given the
+    /// time to end.
+    async fn until_decided(&self, rows: Vec<TaskRow>) -> Result<Vec<Ended>, Refusal> {
+        let mut open: FuturesUnordered<_> = rows
+            .into_iter()
+            .map(|row| async move {
+                if is_open(&row) { self.until_one_ended(&row).await } else { Ok(Ended { row, known: None }) }
+            })
+            .collect();
+        let mut ended = Vec::new();
+        while let Some(next) = open.next().await {
+            ended.push(next?);
+            if ended.last().is_some_and(|ended: &Ended| ended.row.summary.standing.status == Status::Completed) {
+                break;
+            }
+        }
+        let grace = Duration::from_millis(limits::CANCEL_MS_MAX);
+        let rest = async {
+            while let Some(next) = open.next().await {
+                ended.push(next?);
+            }
+            Ok(())
+        };
+        match tokio::time::timeout(grace, rest).await {
+            Ok(waited) => waited.map(|()| ended),
+            Err(_) => Ok(ended),
+        }
+    }
+}
