@@ -14,7 +14,7 @@ use crate::agent::{AgentSpec, Fallbacks, Roster};
 use crate::budget::Purse;
 use crate::ids::{Identity, SessionKey, Timestamp, Uid};
 use crate::limits::Limits;
-use crate::permission::Permissions;
+use crate::permission::{HostPattern, Permissions};
 use crate::protocol::{Code, FaceDefaults, Refusal};
 use crate::routing::Catalogue;
 use crate::session::SessionView;
@@ -127,9 +127,44 @@ impl Premises<'_> {
     fn permissions_of(&self, agent: &AgentSpec) -> Permissions {
         let write_scopes = agent.locum.write_scope.iter().cloned().collect();
         let own = Permissions { write_scopes, ..Permissions::default() };
-        match &self.caller.parent {
+        let permissions = match &self.caller.parent {
             None => self.permissions.clone().and(&own),
             Some(parent) => parent.permissions.clone().and(self.permissions).and(&own),
+        };
+        Permissions { network: self.network_of(agent), ..permissions }
+    }
+
+    /// The hosts that commands of this agent's task may reach: those that its file names, where the task that delegates
+    /// may reach them too.
+    fn network_of(&self, agent: &AgentSpec) -> Vec<Vec<HostPattern>> {
+        let own = agent.locum.network.as_ref().filter(|hosts| !hosts.is_empty());
+        let above = self.caller.parent.as_ref().map(|parent| &parent.permissions.network);
+        match (above, own) {
+            (_, None) => Vec::new(),
+            (None, Some(own)) => vec![own.clone()],
+            (Some(above), Some(_)) if above.is_empty() => Vec::new(),
+            (Some(above), Some(own)) => {
+                let mut lists = above.clone();
+                if !lists.contains(own) {
+                    lists.push(own.clone());
+                }
+                lists
+            }
+        }
+    }
+
+    /// Why an agent's commands do not reach the hosts that its file names, or more than these.
+    fn about_network(&self, agent: &AgentSpec) -> Option<String> {
+        agent.locum.network.as_ref().filter(|hosts| !hosts.is_empty())?;
+        if self.network_of(agent).is_empty() {
+            return Some("the hosts of `network` are not reached: the task that delegates reaches none".to_owned());
+        }
+        match self.commands.sandbox? {
+            "landlock" => {
+                Some("the hosts of `network` are not reached: the sandbox `landlock` has no network".to_owned())
+            }
+            "none" => Some("`network` is not enforced: without a sandbox, commands reach everything".to_owned()),
+            _ => None,
         }
     }
 

@@ -138,6 +138,13 @@ pub const WEB_EXCERPT_CHARS: usize = 500;
 /// Characters of what a call is about that a person is shown: enough to see what it would do.
 pub const QUESTION_CHARS_MAX: usize = 2_000;
 
+/// Hosts that an agent's commands may reach: each is looked at for every connection.
+pub const NETWORK_HOSTS_MAX: usize = 100;
+/// Connections through the gate of one command at once: a package manager opens dozens.
+pub const GATE_CONNECTIONS_MAX: usize = 128;
+/// Refused connections of one command that its result tells of: more of them say nothing new.
+pub const GATE_REFUSALS_TOLD_MAX: usize = 10;
+
 /// Characters of a permission rule: a pattern is a few words.
 pub const RULE_CHARS_MAX: usize = 1_000;
 /// Denials that a result tells of: more of them say nothing new.

@@ -5,6 +5,7 @@
 //! task that delegates hands its layers on and others are only ever added, so that a child is never wider than its
 //! parent.
 
+mod hosts;
 mod pattern;
 mod protected;
 mod rule;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::tool_names;
 
+pub use hosts::HostPattern;
 pub use protected::protected_name;
 pub use rule::{Effect, Rule, WrongRule};
 pub use subject::Subject;
@@ -28,6 +30,9 @@ pub struct Permissions {
     /// The paths that may be written to: a path must fit each of these lists. Without any, all beneath the root.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub write_scopes: Vec<Vec<String>>,
+    /// The hosts that commands may reach: a host must be in each of these lists. Without any, none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Vec<HostPattern>>,
 }
 
 /// What is decided about one call.
@@ -50,7 +55,7 @@ pub enum Verdict {
 impl Permissions {
     /// Whether nothing is said.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.write_scopes.is_empty()
+        self.rules.is_empty() && self.write_scopes.is_empty() && self.network.is_empty()
     }
 
     /// Whether no call can be decided otherwise than by having the tool at all.

@@ -4,18 +4,20 @@
 use std::collections::HashMap;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use locum_core::ids::Uid;
 use locum_core::limits;
+use locum_core::permission::HostPattern;
 use locum_core::task::Plan;
 use locum_core::task::event::ProcessEnd;
 
 use crate::pool::Pool;
-use crate::sandbox::{Level, Order, OutputTo, Report, Running, Sandbox, make_private};
+use crate::sandbox::{ENTRANCE_PORT, Level, Order, OutputTo, Report, Running, Sandbox, make_private};
+use crate::web::{Dialer, Passage};
 
 /// How long beyond its grace period a launcher may take to report: it only waits for the kernel then.
 const REPORT_MS_MAX: u64 = 2_000;
@@ -31,6 +33,8 @@ pub(crate) struct TaskBadge {
     depth: u32,
     /// The sandbox that the task was promised.
     level: Option<Level>,
+    /// The hosts that it may reach: in each of these lists.
+    network: Vec<Vec<HostPattern>>,
 }
 
 impl TaskBadge {
@@ -41,13 +45,31 @@ impl TaskBadge {
             name: plan.task_id.to_string(),
             depth: plan.lineage.depth,
             level: plan.receipt.sandbox.as_deref().and_then(|level| level.parse().ok()),
+            network: plan.grants.permissions.network.clone(),
         }
     }
 
     /// A task that is nobody's.
     #[cfg(test)]
     pub(crate) fn for_tests() -> Self {
-        Self { uid: Uid::parse("test").expect("a name"), name: "t_01".to_owned(), depth: 1, level: None }
+        Self {
+            uid: Uid::parse("test").expect("a name"),
+            name: "t_01".to_owned(),
+            depth: 1,
+            level: None,
+            network: Vec::new(),
+        }
+    }
+
+    /// What tells programs where the way out is. What they serve themselves they reach without it, unless the user named
+    /// this machine.
+    fn proxy_variables(&self) -> Vec<(String, String)> {
+        let names_machine = self.network.iter().flatten().any(|pattern| pattern.names_machine());
+        let around = if names_machine { "" } else { "localhost,127.0.0.1,::1" };
+        let proxy = format!("http://127.0.0.1:{ENTRANCE_PORT}");
+        let proxies = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"].map(|name| (name, proxy.as_str()));
+        let all = proxies.into_iter().chain([("NO_PROXY", around), ("no_proxy", around)]);
+        all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
     fn variables(&self) -> [(String, String); 4] {
@@ -66,6 +88,8 @@ impl TaskBadge {
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     sandbox: Option<Sandbox>,
+    /// What opens connections for commands that may have some.
+    dialer: Arc<Dialer>,
     tasks: Mutex<HashMap<Uid, TaskJobs>>,
 }
 
@@ -105,9 +129,15 @@ pub(crate) struct Attended<'a> {
     jobs: &'a Jobs,
     uid: Uid,
     running: Option<Running>,
+    passage: Option<Passage>,
 }
 
 impl Attended<'_> {
+    /// The connections that it wanted and did not get, in words.
+    pub(crate) fn refused(&self) -> Vec<String> {
+        self.passage.as_ref().map(Passage::refused).unwrap_or_default()
+    }
+
     /// The command.
     pub(crate) fn running(&mut self) -> Option<&mut Running> {
         self.running.as_mut()
@@ -151,8 +181,8 @@ async fn reported(running: &mut Running) -> Report {
 
 impl Jobs {
     /// Commands in this sandbox; without one, none are run.
-    pub(crate) fn new(sandbox: Option<Sandbox>) -> Self {
-        Self { sandbox, tasks: Mutex::default() }
+    pub(crate) fn new(sandbox: Option<Sandbox>, dialer: Arc<Dialer>) -> Self {
+        Self { sandbox, dialer, tasks: Mutex::default() }
     }
 
     /// What commands are shut into.
@@ -178,7 +208,22 @@ impl Jobs {
         let mut order = sandbox.order(task.level.unwrap_or(sandbox.level()), root, &private)?;
         order.directory = root.join(cwd);
         order.variables.extend(task.variables());
+        // Without a network of its own there is no entrance to it; that is said when the task is accepted.
+        if order.level == Level::Full && !task.network.is_empty() {
+            order.has_entrance = true;
+            order.variables.extend(task.proxy_variables());
+        }
         Ok(order)
+    }
+
+    /// Opens the way to the hosts that a task may reach, for one of its commands.
+    fn let_through(&self, task: &TaskBadge, running: &mut Running) -> Option<Passage> {
+        if task.network.is_empty() {
+            return None;
+        }
+        let passage = Passage::new(&task.network, Arc::clone(&self.dialer));
+        running.let_through(passage.clone());
+        Some(passage)
     }
 
     /// Starts a command that the caller waits for.
@@ -186,8 +231,9 @@ impl Jobs {
         let sandbox = self.sandbox.as_ref().ok_or("commands are refused here")?;
         // From here on the task has something to end.
         self.tasks().entry(task.uid.clone()).or_default();
-        let running = Running::start(sandbox, order, OutputTo::Reader).await?;
-        Ok(Attended { jobs: self, uid: task.uid.clone(), running: Some(running) })
+        let mut running = Running::start(sandbox, order, OutputTo::Reader).await?;
+        let passage = self.let_through(task, &mut running);
+        Ok(Attended { jobs: self, uid: task.uid.clone(), running: Some(running), passage })
     }
 
     /// A new file for a whole output, and its name as commands know it. Nothing that a command made is ever opened.
@@ -226,7 +272,8 @@ impl Jobs {
             return Err(format!("{under_way} jobs are under way, which is the most: end one with `job` first"));
         }
         let (file, output, _) = self.output_file(task, order)?;
-        let running = Running::start(sandbox, order, OutputTo::File(file)).await?;
+        let mut running = Running::start(sandbox, order, OutputTo::File(file)).await?;
+        self.let_through(task, &mut running);
         let mut tasks = self.tasks();
         let background = &mut tasks.entry(task.uid.clone()).or_default().background;
         let number = u32::try_from(background.len()).unwrap_or(u32::MAX).saturating_add(1);
@@ -253,7 +300,7 @@ impl Jobs {
         };
         let Some(running) = taken else { return };
         // Dropped half-way, it goes on ending, and its task waits for it.
-        let mut attended = Attended { jobs: self, uid: task.uid.clone(), running: Some(running) };
+        let mut attended = Attended { jobs: self, uid: task.uid.clone(), running: Some(running), passage: None };
         let report = attended.ended().await;
         let mut tasks = self.tasks();
         let jobs = tasks.get_mut(&task.uid);

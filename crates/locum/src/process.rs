@@ -157,13 +157,18 @@ pub(crate) fn start_time_of(pid: u32) -> String {
 /// Starts a launcher, in a group of its own so that a key that interrupts this process does not interrupt it. It ends
 /// what it runs when its standard input does; hence it is not killed when it is dropped. It knows nothing but what it
 /// is told through its standard input.
-pub(crate) fn start_launcher(program: &Path, argument: &str, output: Stdio) -> std::io::Result<tokio::process::Child> {
+pub(crate) fn start_launcher(
+    program: &Path,
+    argument: &str,
+    order: Stdio,
+    output: Stdio,
+) -> std::io::Result<tokio::process::Child> {
     tokio::process::Command::new(program)
         .arg(argument)
         .env_clear()
         .current_dir("/")
         .process_group(0)
-        .stdin(Stdio::piped())
+        .stdin(order)
         .stdout(Stdio::piped())
         .stderr(output)
         .kill_on_drop(false)

@@ -5,7 +5,7 @@
 //!
 //! | level | files | processes | network |
 //! |---|---|---|---|
-//! | `full` | the project and a private temporary directory are writable, the system and toolchains readable, the home hidden | only its own | none |
+//! | `full` | the project and a private temporary directory are writable, the system and toolchains readable, the home hidden | only its own | none, or the hosts that the agent names, through a proxy |
 //! | `landlock` | the same rules, enforced by Landlock alone: names inside the project are not protected, that a file exists can be seen, and modes cannot be changed | others are visible, but cannot be signalled | none |
 //! | `none` | everything that the user may do | all of the user's | all |
 //!
@@ -20,6 +20,8 @@ mod variables;
 
 #[cfg(target_os = "linux")]
 mod command;
+#[cfg(target_os = "linux")]
+mod entrance;
 #[cfg(target_os = "linux")]
 mod file_rules;
 #[cfg(target_os = "linux")]
@@ -49,7 +51,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Places;
 use crate::settings::environment::Environment;
 pub(crate) use hiding::OUTPUTS;
-pub(crate) use order::{Order, Report};
+pub(crate) use order::{ENTRANCE_PORT, Order, Report};
 pub(crate) use run::{OutputTo, Running, make_private};
 
 /// How far a command is shut in.
@@ -171,6 +173,7 @@ impl Sandbox {
             toolchains: self.toolchains.clone(),
             hidden: self.hidden.clone(),
             grace_ms: locum_core::limits::COMMAND_GRACE_MS,
+            has_entrance: false,
         })
     }
 

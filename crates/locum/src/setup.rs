@@ -251,7 +251,8 @@ impl Setup {
         let store = SqliteStore::open(&places.database())?;
         let access = access::find(&settings, &self.environment);
         let redactor = self.redactor_for(&access, &settings);
-        let client = Arc::new(Client::new(Dialer::new(access.proxy.clone(), access.ca_file.clone())));
+        let dialer = Arc::new(Dialer::new(access.proxy.clone(), access.ca_file.clone()));
+        let client = Arc::new(Client::new(Arc::clone(&dialer)));
         let engine = settings.search_engine(&self.environment)?;
         let log = open_log(&places, &settings, &redactor)?;
         let recorder = self.record.as_deref().map(|path| self.open_recorder(path, &redactor)).transpose()?;
@@ -285,6 +286,7 @@ impl Setup {
             .rules(settings.permission_rules())
             .rules(settings.project_rules())
             .sandbox(Sandbox::new(settings.sandbox_level(), &self.environment, &places))
+            .dialer(dialer)
             .executor(self.executor)
             .apart(settings.runs_in_processes())
             .life(self.life)

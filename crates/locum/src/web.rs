@@ -7,6 +7,7 @@
 mod address;
 mod client;
 mod dialer;
+mod gate;
 mod html;
 mod network;
 mod page;
@@ -22,4 +23,5 @@ pub(crate) mod testing;
 pub(crate) use address::Address;
 pub(crate) use client::{Ask, Client};
 pub(crate) use dialer::{Dialer, Reach};
+pub(crate) use gate::{Gate, Passage};
 pub(crate) use page::Page;

@@ -33,6 +33,7 @@ mod mcp_calls;
 mod mcp_end;
 mod mcp_lines;
 mod models;
+mod network;
 mod pages;
 mod parity;
 mod project_agents;

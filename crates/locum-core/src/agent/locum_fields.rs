@@ -1,6 +1,6 @@
 //! The fields below `locum:`, which no other program has.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::findings::Findings;
@@ -8,7 +8,8 @@ use super::note::Topic;
 use super::roster::nearest;
 use super::values;
 use super::yaml::{Entry, Value, short};
-use crate::limits::Limits;
+use crate::limits::{self, Limits};
+use crate::permission::HostPattern;
 use crate::usage::Budget;
 
 /// What an agent asks of locum alone.
@@ -30,9 +31,9 @@ pub struct LocumFields {
     /// How many levels it may delegate below itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u32>,
-    /// Whether its commands may use the network.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<bool>,
+    /// The hosts that its commands may reach.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "hosts_or_switch")]
+    pub network: Option<Vec<HostPattern>>,
     /// Whether a worktree begins with uncommitted changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_dirty: Option<bool>,
@@ -52,7 +53,7 @@ impl LocumFields {
             ("locum.output_schema", self.output_schema.clone()),
             ("locum.fallback_models", self.fallback_models.as_ref().map(|models| json!(models))),
             ("locum.max_depth", self.max_depth.map(|levels| json!(levels))),
-            ("locum.network", self.network.map(|network| json!(network))),
+            ("locum.network", self.network.as_ref().map(|network| json!(network))),
             ("locum.include_dirty", self.include_dirty.map(|dirty| json!(dirty))),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
@@ -89,7 +90,7 @@ const KEYS: [(&str, Option<&str>); 7] = [
     ("output_schema", Some("answers are not checked against a schema yet")),
     ("fallback_models", None),
     ("max_depth", None),
-    ("network", Some("commands cannot be cut off from the network yet")),
+    ("network", None),
     ("include_dirty", None),
 ];
 
@@ -129,10 +130,44 @@ fn set(fields: &mut LocumFields, entry: &Entry, findings: &mut Findings) {
         }
         "fallback_models" => fields.fallback_models = findings.texts(entry),
         "max_depth" => fields.max_depth = depth(entry, findings),
-        "network" => fields.network = findings.boolean(entry),
+        "network" => fields.network = network(entry, findings),
         "include_dirty" => fields.include_dirty = findings.boolean(entry),
         // The keys above are those of the table.
         _ => {}
+    }
+}
+
+/// Older logs say yes or no here, which had no effect.
+fn hosts_or_switch<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<HostPattern>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Said {
+        Hosts(Vec<HostPattern>),
+        Else(serde::de::IgnoredAny),
+    }
+    Ok(match Option::<Said>::deserialize(input)? {
+        Some(Said::Hosts(hosts)) => Some(hosts),
+        Some(Said::Else(_)) | None => None,
+    })
+}
+
+/// A list of hosts; `no` is an empty one.
+fn network(entry: &Entry, findings: &mut Findings) -> Option<Vec<HostPattern>> {
+    if let Value::Scalar { text, .. } = &entry.value.value
+        && matches!(text.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0" | "none")
+    {
+        return Some(Vec::new());
+    }
+    let hosts: Result<Vec<HostPattern>, String> =
+        findings.texts(entry)?.iter().map(|host| HostPattern::parse(host)).collect();
+    match hosts {
+        Ok(hosts) if hosts.len() <= limits::NETWORK_HOSTS_MAX => Some(hosts),
+        Ok(_) => findings.wrong(entry, &format!("at most {} hosts", limits::NETWORK_HOSTS_MAX)),
+        Err(why) => {
+            findings
+                .error(entry.value.at, format!("`network` takes hosts, for example [docs.rs, \"*.crates.io\"]: {why}"));
+            None
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! What `spawn` gives and what it refuses.
 
+use std::slice;
+
 use locum_core::admission::{Admitted, Processes, Worktrees};
 use locum_core::agent::Isolation;
 use locum_core::ids::TaskId;
+use locum_core::permission::HostPattern;
 use locum_core::protocol::{FaceDefaults, Refusal, SpawnEntry};
 use locum_core::session::{Acceptance, IdempotentTask, KnownTask};
 use locum_core::task::Status;
@@ -131,6 +134,28 @@ fn a_child_has_the_root_of_its_parent() {
     assert_eq!(root(&world), "/project");
     world.caller.parent.as_mut().unwrap().root = Some("/state/worktrees/u".to_owned());
     assert_eq!(root(&world), "/state/worktrees/u");
+}
+
+/// What is in each list is reached; a task that reaches nothing hands nothing on.
+#[test]
+fn a_child_reaches_no_more_hosts_than_its_parent() {
+    let hosts = |names: &[&str]| names.iter().map(|name| HostPattern::parse(name).unwrap()).collect::<Vec<_>>();
+    let mut world = World::new();
+    world.limits.max_depth = 3;
+    world.add("net", |spec| spec.locum.network = Some(hosts(&["docs.rs", "*.crates.io"])));
+    let network =
+        |world: &World, agent: &str| world.accept(json!({"agent": agent, "task": "t"})).plan.grants.permissions.network;
+    let own = hosts(&["docs.rs", "*.crates.io"]);
+    assert_eq!(network(&world, "net"), slice::from_ref(&own));
+    assert_eq!(network(&world, "reader"), Vec::<Vec<HostPattern>>::new());
+    world.called_by_task(&["read"], 2);
+    assert_eq!(network(&world, "net"), Vec::<Vec<HostPattern>>::new());
+    let above = hosts(&["docs.rs"]);
+    world.caller.parent.as_mut().unwrap().permissions.network = vec![above.clone()];
+    assert_eq!(network(&world, "net"), [above.clone(), own.clone()]);
+    world.caller.parent.as_mut().unwrap().permissions.network = vec![above.clone(), own.clone()];
+    assert_eq!(network(&world, "net"), [above, own]);
+    assert_eq!(network(&world, "reader"), Vec::<Vec<HostPattern>>::new());
 }
 
 #[test]

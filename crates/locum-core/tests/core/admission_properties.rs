@@ -136,7 +136,11 @@ fn permissions() -> impl Strategy<Value = Permissions> {
     });
     let scope = prop::collection::vec(select(GLOBS.to_vec()).prop_map(str::to_owned), 0..3);
     let rules = prop::collection::vec(prop::collection::vec(rule, 0..4), 0..3);
-    (rules, prop::collection::vec(scope, 0..2)).prop_map(|(rules, write_scopes)| Permissions { rules, write_scopes })
+    (rules, prop::collection::vec(scope, 0..2)).prop_map(|(rules, write_scopes)| Permissions {
+        rules,
+        write_scopes,
+        ..Permissions::default()
+    })
 }
 
 fn strictness(verdict: &Verdict) -> u8 {

@@ -5,7 +5,7 @@ use locum_core::permission::{Permissions, Rule, Subject, Verdict};
 fn permissions(layers: &[&[&str]], scopes: &[&[&str]]) -> Permissions {
     let rules = layers.iter().map(|layer| layer.iter().map(|rule| Rule::parse(rule).unwrap()).collect());
     let scopes = scopes.iter().map(|scope| scope.iter().map(|glob| (*glob).to_owned()).collect());
-    Permissions { rules: rules.collect(), write_scopes: scopes.collect() }
+    Permissions { rules: rules.collect(), write_scopes: scopes.collect(), ..Permissions::default() }
 }
 
 fn said(verdict: Verdict) -> String {

@@ -38,6 +38,7 @@ use crate::store::Store;
 use crate::store::memory::MemoryStore;
 use crate::tools::Tool;
 use crate::waits::Waits;
+use crate::web::Dialer;
 use crate::worker::Worker;
 
 /// Builds an engine and the first [`Desk`] of it.
@@ -111,6 +112,7 @@ pub struct DeskBuilder {
     redactor: Redactor,
     recorder: Option<Recorder>,
     asker: Option<Arc<dyn Asker>>,
+    dialer: Arc<Dialer>,
     sandbox: Option<Sandbox>,
     permissions: Permissions,
 }
@@ -149,6 +151,7 @@ impl Default for DeskBuilder {
             redactor: Redactor::default(),
             recorder: None,
             asker: None,
+            dialer: Arc::default(),
             sandbox: None,
             permissions: Permissions::default(),
         }
@@ -352,6 +355,13 @@ impl DeskBuilder {
         self
     }
 
+    /// What opens connections for commands.
+    #[must_use]
+    pub(crate) fn dialer(mut self, dialer: Arc<Dialer>) -> Self {
+        self.dialer = dialer;
+        self
+    }
+
     /// Whether this process lives for its tasks alone.
     #[must_use]
     pub(crate) fn life(mut self, life: Life) -> Self {
@@ -393,7 +403,7 @@ impl DeskBuilder {
                 tools: Toolbox::new(self.tools),
                 clock: self.clock,
                 pool: Arc::new(Pool::default()),
-                jobs: Arc::new(Jobs::new(self.sandbox)),
+                jobs: Arc::new(Jobs::new(self.sandbox, self.dialer)),
                 worktrees: self.worktrees,
                 writers: Arc::default(),
                 hub: Hub::default(),

@@ -17,7 +17,7 @@ use nix::unistd::{getgid, getuid, pipe2};
 use super::order::{Order, Report};
 use super::protected::Name;
 use super::watch::{Everyone, tell, watch};
-use super::{command, protected, raw, view};
+use super::{command, entrance, protected, raw, view};
 
 /// Runs the command in namespaces of its own.
 pub(super) fn run(order: &Order) -> Result<Report, String> {
@@ -75,6 +75,9 @@ fn first_process(order: &Order, protected: &[Name], telling: std::os::fd::Borrow
         let protected = protected.iter().map(Name::again).collect::<Result<Vec<_>, _>>()?;
         view::enter(order, &protected)?;
         raw::loopback_up().map_err(|error| format!("the loopback interface cannot be switched on: {error}"))?;
+        if order.has_entrance {
+            entrance::hand_out().map_err(|error| format!("the network's entrance cannot be opened: {error}"))?;
+        }
         // The command must not look into this process.
         set_dumpable(false).map_err(|error| format!("the launcher cannot be closed to the command: {error}"))?;
         command::start(order, telling)

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Level;
 
+/// The port in a command's network at which connections to the outside arrive: the usual one of proxies.
+pub(crate) const ENTRANCE_PORT: u16 = 3128;
+
 /// What to run and what to shut it into. It travels through the launcher's standard input, its length before it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
@@ -28,6 +31,9 @@ pub(crate) struct Order {
     pub(crate) hidden: Vec<PathBuf>,
     /// How long it may take to end when it is asked to.
     pub(crate) grace_ms: u64,
+    /// Whether its network has an entrance; only at the level `full`.
+    #[serde(default)]
+    pub(crate) has_entrance: bool,
 }
 
 impl Order {

@@ -2,16 +2,19 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
 use locum_core::task::event::ProcessEnd;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdin};
+use tokio::net::{TcpListener, UnixStream};
+use tokio::process::{Child, ChildStderr};
 
 use super::Sandbox;
 use super::order::{Order, Report};
+use crate::web::{Gate, Passage};
 
 /// The longest report that is read: a sentence.
 const REPORT_BYTES_MAX: usize = 64 * 1024;
@@ -33,9 +36,13 @@ pub(crate) struct Running {
     pid: u32,
     started: String,
     /// Open as long as the command is wanted.
-    wanted: Option<ChildStdin>,
+    wanted: Option<UnixStream>,
     /// What it has reported so far.
     said: Vec<u8>,
+    /// The port in its network at which connections to the outside arrive, until somebody takes it.
+    entrance: Option<TcpListener>,
+    /// Where they go through.
+    gate: Option<Gate>,
 }
 
 impl Running {
@@ -55,20 +62,29 @@ impl Running {
             OutputTo::File(file) => Stdio::from(file),
             OutputTo::Nowhere => Stdio::null(),
         };
-        let mut child = crate::process::start_launcher(program, super::launcher::ARGUMENT, output)
-            .map_err(|error| format!("the launcher {} cannot be started: {error}", program.display()))?;
+        let failed = |error: io::Error| format!("the launcher {} cannot be started: {error}", program.display());
+        let (mut wanted, theirs) = UnixStream::pair().map_err(failed)?;
+        let theirs = theirs.into_std().map_err(failed)?;
+        theirs.set_nonblocking(false).map_err(failed)?;
+        let order_from = Stdio::from(OwnedFd::from(theirs));
+        let child =
+            crate::process::start_launcher(program, super::launcher::ARGUMENT, order_from, output).map_err(failed)?;
         let pid = child.id().unwrap_or_default();
         let started = crate::process::start_time_of(pid);
-        let mut wanted = child.stdin.take();
-        if let Some(stdin) = &mut wanted {
-            let told = async {
-                stdin.write_all(&length.to_be_bytes()).await?;
-                stdin.write_all(&text).await?;
-                stdin.flush().await
-            };
-            told.await.map_err(|error| format!("the launcher cannot be told what to do: {error}"))?;
-        }
-        Ok(Self { child, pid, started, wanted, said: Vec::new() })
+        let told = async {
+            wanted.write_all(&length.to_be_bytes()).await?;
+            wanted.write_all(&text).await?;
+            wanted.flush().await
+        };
+        told.await.map_err(|error| format!("the launcher cannot be told what to do: {error}"))?;
+        let entrance = if order.has_entrance { entrance_of(&wanted).await } else { None };
+        Ok(Self { child, pid, started, wanted: Some(wanted), said: Vec::new(), entrance, gate: None })
+    }
+
+    /// Lets connections of the command through to the outside, for as long as it runs. Without an entrance there are
+    /// none.
+    pub(crate) fn let_through(&mut self, passage: Passage) {
+        self.gate = self.entrance.take().map(|entrance| Gate::open(entrance, passage));
     }
 
     /// What the command writes, both of its outputs in one; only once.
@@ -110,4 +126,16 @@ pub(crate) fn make_private(path: &Path) -> io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path.join(name))?;
     }
     Ok(())
+}
+
+/// The entrance that a launcher hands out. A launcher that has none to hand out says why in its report.
+#[cfg(target_os = "linux")]
+async fn entrance_of(launcher: &UnixStream) -> Option<TcpListener> {
+    super::entrance::receive(launcher).await.ok().flatten()
+}
+
+/// Nothing is launched on this system.
+#[cfg(not(target_os = "linux"))]
+async fn entrance_of(_: &UnixStream) -> Option<TcpListener> {
+    None
 }

@@ -117,7 +117,8 @@ async fn attended(scope: &ToolScope, order: &Order, seconds: u64) -> Result<Tool
             if late.is_some() { Ending::TimedOut(report) } else { Ending::Stopped(report) }
         }
     };
-    Ok(answer(ending, output, seconds))
+    let refused: Vec<String> = command.refused().iter().map(|why| format!("network: {why}")).collect();
+    Ok(answer(ending, output, seconds, &refused))
 }
 
 /// Reads everything that a command says, then how it ended. Every writer is gone when the launcher is.
@@ -139,7 +140,7 @@ async fn drain(reader: &mut Option<ChildStderr>, output: &mut CommandOutput<'_>)
     }
 }
 
-fn answer(ending: Ending, output: CommandOutput<'_>, seconds: u64) -> ToolOutput {
+fn answer(ending: Ending, output: CommandOutput<'_>, seconds: u64, refused: &[String]) -> ToolOutput {
     let (notice, good) = match ending {
         Ending::Own(Report::Exit(0)) => (String::new(), true),
         Ending::Own(Report::Refused(why)) => {
@@ -157,7 +158,9 @@ fn answer(ending: Ending, output: CommandOutput<'_>, seconds: u64) -> ToolOutput
         ),
         Ending::Stopped(report) => (format!("stopped ({})", said(&report)), false),
     };
-    let text = output.finish(&notice);
+    let notices: Vec<&str> = refused.iter().map(String::as_str).chain([notice.as_str()]).collect();
+    let notices: Vec<&str> = notices.into_iter().filter(|notice| !notice.is_empty()).collect();
+    let text = output.finish(&notices.join("]\n["));
     if good { ToolOutput::ok(text) } else { ToolOutput::failed(text) }
 }
 

@@ -73,6 +73,14 @@ impl Host {
         Ok(Self::Name(name))
     }
 
+    /// The host as it is looked up or matched: an IPv6 address without brackets.
+    pub(crate) fn bare(&self) -> String {
+        match self {
+            Self::Name(name) => name.clone(),
+            Self::Literal(literal) => literal.to_string(),
+        }
+    }
+
     /// Why a name cannot be one of the public web, whatever it leads to.
     pub(crate) fn is_local_name(&self) -> bool {
         let Self::Name(name) = self else { return false };

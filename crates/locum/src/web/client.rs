@@ -1,6 +1,7 @@
 //! One request and its answer, with bounds on time and size.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,7 +23,7 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Asks addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
-    dialer: Dialer,
+    dialer: Arc<Dialer>,
 }
 
 /// What is asked.
@@ -58,8 +59,8 @@ impl Ask {
 
 impl Client {
     /// A client whose connections this dialer opens.
-    pub(crate) fn new(dialer: Dialer) -> Self {
-        Self { dialer }
+    pub(crate) fn new(dialer: impl Into<Arc<Dialer>>) -> Self {
+        Self { dialer: dialer.into() }
     }
 
     /// Asks, and reads the answer. What goes wrong is a sentence. Dropping the future closes the connection.

@@ -70,17 +70,19 @@ impl Dialer {
         if !address.is_secure() {
             return Ok(Box::new(self.connect(&address.host, address.port, reach).await?));
         }
-        let name = match &address.host {
-            Host::Name(name) => name.clone(),
-            Host::Literal(literal) => literal.to_string(),
-        };
-        let stream = match self.proxy.before(&name)? {
-            None => self.connect(&address.host, address.port, reach).await?,
-            Some(proxy) => self.tunnel(address, &proxy, reach).await?,
-        };
+        let name = address.host.bare();
+        let stream = self.reach_secure(&address.host, address.port, reach).await?;
         let secured = self.tls()?.connect(&name, stream).await;
         let failed = |error| format!("{} does not speak TLS as it should: {error}", address.host);
         Ok(Box::new(secured.map_err(failed)?))
+    }
+
+    /// A connection over which TLS is going to be spoken: through the proxy, if there is one before this host.
+    pub(super) async fn reach_secure(&self, host: &Host, port: u16, reach: Reach) -> Result<TcpStream, String> {
+        match self.proxy.before(&host.bare())? {
+            None => self.connect(host, port, reach).await,
+            Some(proxy) => self.tunnel(host, port, &proxy, reach).await,
+        }
     }
 
     fn tls(&self) -> Result<&Tls, String> {
@@ -121,21 +123,21 @@ impl Dialer {
 
     /// A connection through a proxy, which looks the name up. What is known of the name here is judged; where nothing
     /// is, the user's proxy decides.
-    async fn tunnel(&self, address: &Address, proxy: &ProxyServer, reach: Reach) -> Result<TcpStream, String> {
-        check_name(&address.host, reach)?;
-        let known = match &address.host {
+    async fn tunnel(&self, host: &Host, port: u16, proxy: &ProxyServer, reach: Reach) -> Result<TcpStream, String> {
+        check_name(host, reach)?;
+        let known = match host {
             Host::Literal(literal) => vec![*literal],
             Host::Name(name) => self.network.resolve(name).await.unwrap_or_default(),
         };
         if !known.is_empty() {
-            check_addresses(&address.host, &known, reach)?;
+            check_addresses(host, &known, reach)?;
         }
         let server = match proxy.host.parse::<IpAddr>() {
             Ok(literal) => Host::Literal(literal),
             Err(_) => Host::Name(proxy.host.clone()),
         };
         let mut stream = self.connect(&server, proxy.port, Reach::Anywhere).await?;
-        let authority = format!("{}:{}", address.host, address.port);
+        let authority = format!("{host}:{port}");
         let authorization = proxy.authorization.as_ref();
         let authorization = authorization
             .map_or_else(String::new, |value| format!("Proxy-Authorization: {}\r\n", value.expose_secret()));
