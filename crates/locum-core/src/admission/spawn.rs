@@ -232,7 +232,6 @@ impl Admission<'_> {
         let first = FirstRequest { model: &model, price, input: first, delegates };
         let purses = self.fund(order, &mut budget, &first)?;
         let unkept = unkept(agent, &first);
-        let about_network = if runs_commands { premises.about_network(agent) } else { None };
         let task_id = TaskId::new(self.next_task);
         Ok(Plan {
             log_version: LOG_VERSION,
@@ -264,7 +263,7 @@ impl Admission<'_> {
                 .chain(warning)
                 .chain(unknown)
                 .chain(unkept)
-                .chain(about_network)
+                .chain(premises.about_network(agent).filter(|_| runs_commands))
                 .chain(receipt::unreached(agent))
                 .collect(),
         })

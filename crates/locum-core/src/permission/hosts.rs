@@ -1,8 +1,8 @@
 //! The hosts that an agent's commands may reach: `docs.rs`, `*.crates.io`, `10.0.0.5:8080`, or `*` for the whole public
 //! internet.
 
+use core::net::Ipv6Addr;
 use std::fmt;
-use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
 
