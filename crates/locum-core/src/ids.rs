@@ -1,6 +1,7 @@
 //! Names and ids, parsed once at the edge. A value of one of these types is well formed.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -43,14 +44,14 @@ macro_rules! text_newtype {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        #[serde(try_from = "String")]
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Checks the text and makes a name of it.
             pub fn parse(text: &str) -> Result<Self, InvalidName> {
                 check_slug($what, text)?;
-                Ok(Self(text.to_owned()))
+                Ok(Self(Arc::from(text)))
             }
 
             /// The name as text.
@@ -69,13 +70,13 @@ macro_rules! text_newtype {
             type Error = InvalidName;
             fn try_from(text: String) -> Result<Self, InvalidName> {
                 check_slug($what, &text)?;
-                Ok(Self(text))
+                Ok(Self(Arc::from(text)))
             }
         }
 
         impl From<$name> for String {
             fn from(name: $name) -> String {
-                name.0
+                name.as_str().to_owned()
             }
         }
     };
@@ -101,7 +102,7 @@ text_newtype!(
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionKey {
     /// The project's root directory, as text.
-    pub project: String,
+    pub project: Arc<str>,
     /// The session's name within the project.
     pub id: SessionId,
 }

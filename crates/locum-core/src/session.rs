@@ -6,6 +6,7 @@
 pub mod life;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::agent::AgentSpec;
 use crate::budget::{PurseKey, PurseState};
@@ -202,7 +203,7 @@ pub struct Snapshot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Acceptance {
     /// Everything it may use.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// Whether it has to wait.
     pub parked: Option<Parked>,
     /// The key under which the same request finds it again, and what was asked.

@@ -187,7 +187,7 @@ impl Task {
         }
         let funds = Funds::of(&plan);
         let mut task = Self {
-            plan: Arc::new(*plan),
+            plan,
             seq: record.seq,
             phase: parked.map_or(Phase::Ready, Phase::Parked),
             conversation: Conversation::default(),

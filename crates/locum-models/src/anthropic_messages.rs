@@ -5,6 +5,8 @@ mod event;
 mod reply;
 mod request;
 
+use std::borrow::Cow;
+
 use locum_core::transcript::Prompt;
 
 use self::reply::Partial;
@@ -29,8 +31,8 @@ impl Messages {
 }
 
 impl Wire for Messages {
-    fn path(&self, _model: &str) -> String {
-        "/v1/messages".to_owned()
+    fn path(&self, _model: &str) -> Cow<'static, str> {
+        Cow::Borrowed("/v1/messages")
     }
 
     fn models_path(&self) -> &'static str {

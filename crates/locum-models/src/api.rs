@@ -4,6 +4,7 @@
 mod address;
 mod body;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -39,7 +40,7 @@ pub struct Api {
 /// A protocol: what is written, and how what comes back is read.
 pub(crate) trait Wire: Send + Sync {
     /// Where a prompt is sent, below the base address.
-    fn path(&self, model: &str) -> String;
+    fn path(&self, model: &str) -> Cow<'static, str>;
 
     /// Where the models are listed, below the base address.
     fn models_path(&self) -> &'static str {

@@ -13,6 +13,12 @@ use crate::model::Prefix;
 /// Characters of a tool's name that every API takes.
 const TOOL_NAME_CHARS_MAX: usize = 64;
 
+/// Room for what an ordinary turn adds, so that writing it moves nothing.
+const ADDED_BYTES: usize = 512;
+
+/// Room for what one call alone says, after its messages.
+pub(crate) const TAIL_BYTES: usize = 64;
+
 /// Stands for a text that must not be empty.
 pub(crate) const NO_TEXT: &str = "(nothing)";
 
@@ -39,7 +45,7 @@ pub(crate) fn extend(
     write_messages: impl FnOnce(&mut Vec<u8>, usize),
 ) {
     let encoded = prefix.encoded(format, prompt);
-    let mut json = Vec::new();
+    let mut json = Vec::with_capacity(ADDED_BYTES);
     if prefix.segments().is_empty() {
         write_head(&mut json);
     }

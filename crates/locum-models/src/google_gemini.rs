@@ -6,6 +6,8 @@ mod reply;
 mod request;
 mod schema;
 
+use std::borrow::Cow;
+
 use locum_core::transcript::Prompt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -34,10 +36,11 @@ impl Gemini {
 }
 
 impl Wire for Gemini {
-    fn path(&self, model: &str) -> String {
+    fn path(&self, model: &str) -> Cow<'static, str> {
         // The API lists its models with their collection; so may a user.
         let collection = if model.contains('/') { "" } else { "models/" };
-        format!("/v1beta/{collection}{}:streamGenerateContent?alt=sse", utf8_percent_encode(model, NOT_IN_PATHS))
+        let model = utf8_percent_encode(model, NOT_IN_PATHS);
+        Cow::Owned(format!("/v1beta/{collection}{model}:streamGenerateContent?alt=sse"))
     }
 
     fn models_path(&self) -> &'static str {

@@ -139,13 +139,13 @@ impl HttpClient {
 
     /// Sends a request and waits for the head of its answer. Dropping the future ends the request.
     pub(crate) async fn send(&self, request: Request<Segments>) -> Result<Answer, ModelError> {
-        let host = host_of(request.uri());
+        let url = request.uri().clone();
         let started = Instant::now();
         let response = self.dial(request)?;
         match tokio::time::timeout_at(started + self.timeouts.first_byte, response).await {
             Ok(Ok(response)) => Ok(Answer::new(response, started, self.timeouts)),
-            Ok(Err(error)) => Err(self.unreachable(&host, &error)),
-            Err(_) => Err(no_first_byte(&host, self.timeouts.first_byte)),
+            Ok(Err(error)) => Err(self.unreachable(&host_of(&url), &error)),
+            Err(_) => Err(no_first_byte(&host_of(&url), self.timeouts.first_byte)),
         }
     }
 

@@ -6,6 +6,7 @@ mod reply;
 mod request;
 mod schema_tools;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use locum_core::transcript::{Prompt, ToolUse};
@@ -31,8 +32,8 @@ impl Chat {
 }
 
 impl Wire for Chat {
-    fn path(&self, _model: &str) -> String {
-        "/chat/completions".to_owned()
+    fn path(&self, _model: &str) -> Cow<'static, str> {
+        Cow::Borrowed("/chat/completions")
     }
 
     fn key_header(&self) -> (&'static str, &'static str) {

@@ -5,6 +5,8 @@ mod event;
 mod reply;
 mod request;
 
+use std::borrow::Cow;
+
 use locum_core::transcript::Prompt;
 
 use self::reply::Partial;
@@ -29,8 +31,8 @@ impl Responses {
 }
 
 impl Wire for Responses {
-    fn path(&self, _model: &str) -> String {
-        "/responses".to_owned()
+    fn path(&self, _model: &str) -> Cow<'static, str> {
+        Cow::Borrowed("/responses")
     }
 
     fn key_header(&self) -> (&'static str, &'static str) {

@@ -193,7 +193,7 @@ impl Engine {
                 // What lies between the first and the last entry changes the answer only for these.
                 let is_plain = plan.fallback.is_empty() && row.summary.standing.usage.denials == 0;
                 if is_plain && plan.grants.isolation != Isolation::Worktree {
-                    return Ok(Finished { plan: Arc::from(plan), outcome, worktree: None });
+                    return Ok(Finished { plan, outcome, worktree: None });
                 }
                 let task = crate::worker::load(self, uid).await.map_err(|error| store_refusal(&error))?;
                 Finished::of(&task).ok_or_else(|| Refusal::internal("the task has not ended"))

@@ -84,17 +84,17 @@ impl Journal {
         if self.pending.is_empty() {
             return Ok(Appended::default());
         }
-        let records = std::mem::take(&mut self.pending);
+        let records: Arc<[Record]> = std::mem::take(&mut self.pending).into();
         let appended = match self.append(&records, task).await {
             Err(error @ store::Error::Overdrawn(_)) => {
-                self.pending = records;
+                self.pending = records.to_vec();
                 return Err(error.into());
             }
             appended => appended?,
         };
         if self.hub.is_heard() {
-            for record in records {
-                self.hub.tell(task.plan(), News::Event(Arc::new(record)));
+            for record in records.iter() {
+                self.hub.tell(task.plan(), News::Event(Arc::new(record.clone())));
             }
         }
         Ok(appended)
@@ -103,20 +103,20 @@ impl Journal {
     /// Appends, again if the store fails for a moment: what was paid for, or cannot be done twice, is not forgotten so
     /// easily. An append that was written though the store said otherwise is a conflict the next time, and the log
     /// decides.
-    async fn append(&self, records: &[Record], task: &Task) -> Result<Appended, store::Error> {
+    async fn append(&self, records: &Arc<[Record]>, task: &Task) -> Result<Appended, store::Error> {
         let (store, lease) = match &self.pages {
             Pages::Store(store, lease) => (store, lease),
             Pages::Parent(link) => return link.append(records).await,
         };
         for attempt in 1..APPEND_ATTEMPTS {
-            match store.append(lease, records.to_vec(), task.standing()).await {
+            match store.append(lease, Arc::clone(records), task.standing()).await {
                 Err(store::Error::Failed(_)) => {
                     tokio::time::sleep(Duration::from_millis(100 * u64::from(attempt))).await;
                 }
                 answer => return answer,
             }
         }
-        store.append(lease, records.to_vec(), task.standing()).await
+        store.append(lease, Arc::clone(records), task.standing()).await
     }
 
     pub(crate) fn now(&self) -> Timestamp {

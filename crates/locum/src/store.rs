@@ -15,6 +15,8 @@ mod settling;
 #[cfg(test)]
 mod conformance;
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use locum_core::budget::{Scarce, Shortage};
 use locum_core::ids::{Seq, SessionId, SessionKey, TaskId, Timestamp, Uid};
@@ -61,8 +63,12 @@ pub trait Logs: Send + Sync {
     /// as [`locum_core::budget::draw`] says; records that begin a request are refused with [`Error::Overdrawn`] where it
     /// is not covered, and nothing is written. Parked tasks that may start after it are released in the same transaction. Once
     /// it was polled, the records may be written though the future is dropped.
-    fn append(&self, lease: &Lease, records: Vec<Record>, standing: Standing)
-    -> BoxFuture<'_, Result<Appended, Error>>;
+    fn append(
+        &self,
+        lease: &Lease,
+        records: Arc<[Record]>,
+        standing: Standing,
+    ) -> BoxFuture<'_, Result<Appended, Error>>;
 
     /// The records after `after`, at most `most` of them. May be dropped at any time.
     fn records(&self, uid: &Uid, after: Seq, most: usize) -> BoxFuture<'_, Result<Vec<Record>, Error>>;

@@ -110,7 +110,7 @@ fn site(hands: &Hands, task: &Task) -> Result<Site, WorkspaceError> {
     let directory = hands.worktrees.clone().ok_or(WorkspaceError::NoPlace)?;
     let plan = task.plan();
     // A worktree is one of the project's repository, whoever delegated the task.
-    Ok(Site { directory, project: PathBuf::from(&plan.session.project), uid: plan.uid.clone() })
+    Ok(Site { directory, project: PathBuf::from(&*plan.session.project), uid: plan.uid.clone() })
 }
 
 /// Makes the worktree of a task. Dropping the future stops the work; what was made until then is found again.

@@ -75,7 +75,7 @@ impl Home {
 
     pub(crate) fn session(&self, id: &str) -> SessionKey {
         let project = self.project().to_string_lossy().into_owned();
-        SessionKey { project, id: SessionId::parse(id).unwrap() }
+        SessionKey { project: project.into(), id: SessionId::parse(id).unwrap() }
     }
 
     pub(crate) fn observer(&self, session: &str) -> Observer {

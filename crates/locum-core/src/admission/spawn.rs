@@ -1,6 +1,7 @@
 //! Starting tasks. One or many go through the same checks in the same order, and each gets a plan or a refusal.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::admission::finding::{self, MissingRule};
 use crate::admission::isolation::isolation;
@@ -134,7 +135,7 @@ impl Admission<'_> {
             receipt::check_losses(&plan)?;
         }
         let idempotency = entry.idempotency_key.clone().map(|key| (key, fingerprint));
-        Ok(Admitted::New(Box::new(Acceptance { plan, parked, idempotency })))
+        Ok(Admitted::New(Box::new(Acceptance { plan: Arc::new(plan), parked, idempotency })))
     }
 
     fn same_request(&self, entry: &SpawnEntry, fingerprint: u64) -> Result<Option<IdempotentTask>, Refusal> {

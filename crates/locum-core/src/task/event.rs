@@ -2,6 +2,8 @@
 //!
 //! The log is append-only and versioned: a field may be added with a default, never removed or given another meaning.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Scarce, Shortage};
@@ -30,7 +32,7 @@ pub enum TaskEvent {
     /// It was admitted; always the first.
     Accepted {
         /// Everything it may use.
-        plan: Box<Plan>,
+        plan: Arc<Plan>,
         /// Whether it has to wait before it runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parked: Option<Parked>,

@@ -130,7 +130,7 @@ fn a_child_has_the_root_of_its_parent() {
     let mut world = World::new();
     world.limits.max_depth = Some(3);
     world.called_by_task(&["read"], 2);
-    let root = |world: &World| world.accept(json!({"agent": "reader", "task": "t"})).plan.grants.root;
+    let root = |world: &World| world.accept(json!({"agent": "reader", "task": "t"})).plan.grants.root.clone();
     assert_eq!(root(&world), "/project");
     world.caller.parent.as_mut().unwrap().root = Some("/state/worktrees/u".to_owned());
     assert_eq!(root(&world), "/state/worktrees/u");

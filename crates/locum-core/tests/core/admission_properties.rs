@@ -116,7 +116,7 @@ proptest! {
         let Ok(Admitted::New(acceptance)) = world.spawn(serde_json::json!({"agent": "child", "task": "t"})) else {
             panic!("not admitted");
         };
-        let child = acceptance.plan.grants.permissions;
+        let child = acceptance.plan.grants.permissions.clone();
         for subject in [Subject::Path(about.into()), Subject::Command(about.into()), Subject::Nothing] {
             let (above, below) = (strictness(&parent.judge(tool, &subject)), strictness(&child.judge(tool, &subject)));
             prop_assert!(below >= above, "{} {:?}: {:?} under {:?}", tool, subject, child, parent);

@@ -31,7 +31,7 @@ fn drawn(money: f64) -> PurseState {
 }
 
 fn plan(world: &World, input: serde_json::Value) -> Plan {
-    world.accept(input).plan
+    std::sync::Arc::unwrap_or_clone(world.accept(input).plan)
 }
 
 fn keys(plan: &Plan) -> Vec<String> {

@@ -1,6 +1,8 @@
 //! Storms of tasks that spend: whatever tree they form and however their requests end, no purse gives more than its limit
 //! and one request for each task, and nothing is counted twice or forgotten.
 
+use std::sync::Arc;
+
 use std::collections::BTreeMap;
 
 use locum_core::admission::{Admitted, Caller, ParentTask};
@@ -86,7 +88,7 @@ fn most(one: Drawn, other: Drawn) -> Drawn {
 
 impl Actor {
     fn new(plan: Plan) -> Self {
-        let first = record(1, TaskEvent::Accepted { plan: Box::new(plan), parked: None });
+        let first = record(1, TaskEvent::Accepted { plan: Arc::new(plan), parked: None });
         let task = Task::accepted(first.clone()).unwrap();
         Self { task, log: vec![first], held: Drawn::default(), dearest: Drawn::default() }
     }
@@ -242,7 +244,9 @@ impl Storm {
         let mut order = self.world.order(spawn_entry(entry).unwrap());
         order.uid = uid(u32::try_from(place).unwrap());
         match self.world.admit(&[order]).remove(0) {
-            Ok(Admitted::New(acceptance)) => self.actors[place] = Some(Actor::new(acceptance.plan)),
+            Ok(Admitted::New(acceptance)) => {
+                self.actors[place] = Some(Actor::new(Arc::unwrap_or_clone(acceptance.plan)))
+            }
             Ok(Admitted::Same(_)) => prop_assert!(false, "nothing has a key"),
             Err(refusal) => {
                 prop_assert!(matches!(refusal.code, Code::BudgetExceeded | Code::DepthExceeded), "{refusal}");

@@ -90,7 +90,7 @@ fn turns_are_clamped_and_it_is_said() {
     }
     let mut world = World::new();
     world.add("long", |agent| agent.max_turns = Some(u32::MAX));
-    let warnings = world.accept(json!({"agent": "long", "task": "t"})).plan.warnings;
+    let warnings = world.accept(json!({"agent": "long", "task": "t"})).plan.warnings.clone();
     assert_eq!(warnings, ["max_turns 4294967295 was set to 25; it may be 1 to 25"]);
     world.limits.max_turns = 40;
     world.add("longer", |agent| agent.max_turns = Some(40));
@@ -177,7 +177,7 @@ fn a_file_s_agent_is_replaced_and_built_upon_for_this_session_alone() {
 
 /// The tools of a task: those that it has, then those that were dropped and why.
 fn tools(world: &World, agent: &str) -> String {
-    let receipt = world.accept(json!({"agent": agent, "task": "t"})).plan.receipt.tools;
+    let receipt = world.accept(json!({"agent": agent, "task": "t"})).plan.receipt.tools.clone();
     let dropped: Vec<String> = receipt.dropped.iter().map(|tool| format!("{}: {}", tool.name, tool.why)).collect();
     format!("{} | {}", receipt.effective.join(" "), dropped.join(", "))
 }

@@ -1,5 +1,7 @@
 //! Which parked tasks start and which end, when others do.
 
+use std::sync::Arc;
+
 use locum_core::ids::TaskId;
 use locum_core::release::{Verdict, hand_on, settle};
 use locum_core::task::event::TaskEvent;
@@ -14,12 +16,12 @@ use crate::world::{NOW, World, agent_name, uid};
 
 /// A task on one line, in any state.
 pub(crate) fn summary(number: u32, status: Status, depends_on: &[u32], running_max: u32) -> TaskSummary {
-    let mut plan = World::new().accept(json!({"agent": "reader", "task": "t"})).plan;
+    let mut plan = Arc::unwrap_or_clone(World::new().accept(json!({"agent": "reader", "task": "t"})).plan);
     plan.task_id = TaskId::new(number);
     plan.uid = uid(number);
     plan.start.depends_on = depends_on.iter().map(|number| TaskId::new(*number)).collect();
     plan.start.running_max = running_max;
-    let event = TaskEvent::Accepted { plan: Box::new(plan), parked: None };
+    let event = TaskEvent::Accepted { plan: Arc::new(plan), parked: None };
     let mut summary = Task::accepted(Record { seq: 1, at: NOW, event }).unwrap().summary();
     assert_eq!((summary.standing.status, &summary.standing.usage), (Status::Running, &Usage::default()));
     summary.standing.status = status;

@@ -220,7 +220,7 @@ fn plan_of(input: serde_json::Value) -> Result<locum_core::task::Plan, Refusal> 
     let mut world = World::new();
     world.catalogue = catalogue();
     match world.spawn(input)? {
-        locum_core::admission::Admitted::New(acceptance) => Ok(acceptance.plan),
+        locum_core::admission::Admitted::New(acceptance) => Ok(std::sync::Arc::unwrap_or_clone(acceptance.plan)),
         locum_core::admission::Admitted::Same(same) => panic!("{same:?}"),
     }
 }

@@ -20,6 +20,8 @@
 //! used 2 turns, 1 tool calls, 0 denials
 //! ```
 
+use std::sync::Arc;
+
 use locum_core::ids::TaskId;
 use locum_core::protocol::face::TurnRule;
 use locum_core::task::event::{Activity, FailureKind, HandedOn, ModelFailure, Parked, StopCause};
@@ -83,7 +85,7 @@ impl Script {
     /// How the task is accepted.
     pub(crate) fn accepted(&self) -> TaskEvent {
         let parked = (!self.inputs.is_empty()).then_some(Parked::Waiting);
-        TaskEvent::Accepted { plan: Box::new(self.plan.clone()), parked }
+        TaskEvent::Accepted { plan: Arc::new(self.plan.clone()), parked }
     }
 
     /// What a tool returns to a call of an answer: the output line of its place among the calls of the same tool.
@@ -128,7 +130,7 @@ fn plan(header: &str, task: &str, prompt: Option<&str>) -> Plan {
             agent.prompt = prompt.to_owned();
         }
     });
-    let mut plan = world.accept(json!({"agent": "actor", "task": task})).plan;
+    let mut plan = Arc::unwrap_or_clone(world.accept(json!({"agent": "actor", "task": task})).plan);
     plan.bounds.budget.max_input_tokens = option("max_input").map(|most| most.parse().unwrap());
     plan.bounds.budget.max_output_tokens = option("max_output").map(|most| most.parse().unwrap());
     if option("rule") == Some("tool_replies") {

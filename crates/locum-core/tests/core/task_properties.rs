@@ -1,5 +1,7 @@
 //! The task machine under random logs and random models: it never panics, and it always comes to one end.
 
+use std::sync::Arc;
+
 use locum_core::ids::TaskId;
 use locum_core::protocol::face::TurnRule;
 use locum_core::task::event::{Activity, FailureKind, HandedOn, ModelFailure, Parked, StopCause};
@@ -153,7 +155,7 @@ proptest! {
         rule in rule(),
         budget in budget(),
     ) {
-        let plan = Box::new(script(Vec::new(), turns, rule, budget).plan);
+        let plan = Arc::new(script(Vec::new(), turns, rule, budget).plan);
         let first = record(1, TaskEvent::Accepted { plan, parked });
         let mut task = Task::accepted(first.clone()).unwrap();
         let mut log: Vec<Record> = vec![first];

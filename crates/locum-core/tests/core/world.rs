@@ -53,7 +53,7 @@ impl World {
         let tools = TOOLS.map(|(name, repeat)| GrantedTool { name: name.to_owned(), repeat, chars: 0 });
         let model = |provider: &str, id: &str| ModelName { provider: provider.to_owned(), id: id.to_owned() };
         let mut world = Self {
-            session: SessionKey { project: "/project".to_owned(), id: SessionId::parse("main").unwrap() },
+            session: SessionKey { project: "/project".into(), id: SessionId::parse("main").unwrap() },
             roster: Roster::default(),
             fallbacks: Fallbacks::default(),
             tools: tools.to_vec(),

@@ -10,7 +10,7 @@ use locum_core::transcript::{Message, Prompt, Reply, ToolUse};
 use serde_json::{Value, json};
 
 use super::FORMAT;
-use crate::encoding::{self, NO_TEXT, write, write_field};
+use crate::encoding::{self, NO_TEXT, TAIL_BYTES, write, write_field};
 use crate::http::Segments;
 use crate::model::Prefix;
 use crate::providers::Dialect;
@@ -35,9 +35,7 @@ const THINKING_TOKENS: [(&str, u64); 5] =
 pub(super) fn body(prompt: &Prompt<'_>, prefix: &mut Prefix, dialect: &Dialect) -> Segments {
     let head = |json: &mut Vec<u8>| write_head(json, prompt, dialect);
     encoding::extend(FORMAT, prompt, prefix, head, |json, encoded| write_messages(json, prompt, encoded));
-    let mut pieces = prefix.segments().to_vec();
-    pieces.push(tail(prompt, dialect));
-    Segments::new(pieces)
+    Segments::following(prefix.segments(), tail(prompt, dialect))
 }
 
 fn write_head(json: &mut Vec<u8>, prompt: &Prompt<'_>, dialect: &Dialect) {
@@ -171,7 +169,7 @@ fn wire_id(prompt: &Prompt<'_>, id: &str, reply: usize, call: usize) -> String {
 
 /// What this call alone says, after the messages.
 fn tail(prompt: &Prompt<'_>, dialect: &Dialect) -> Bytes {
-    let mut json = Vec::new();
+    let mut json = Vec::with_capacity(TAIL_BYTES);
     if !prompt.messages.is_empty() {
         json.extend_from_slice(MARK);
         json.extend_from_slice(CLOSE);

@@ -1,6 +1,8 @@
 //! Where an API is, and the headers of every request to it. What cannot be an address or a header is found out before
 //! anything is sent.
 
+use std::sync::{Mutex, PoisonError};
+
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{HeaderMap, Uri};
 use locum_core::task::event::FailureKind;
@@ -16,6 +18,8 @@ pub(super) struct Address {
     /// A gateway may want a query, which comes after the path.
     query: String,
     host: String,
+    /// What was asked for last: tasks ask at the same place again and again. Nothing awaits under this lock.
+    last: Mutex<Option<(String, Uri)>>,
 }
 
 impl Address {
@@ -27,8 +31,8 @@ impl Address {
             None => (base_url, String::new()),
         };
         let base = base.trim_end_matches('/').to_owned();
-        let address = Self { base, query, host: String::new() };
-        let url = address.with_path("/")?;
+        let address = Self { base, query, host: String::new(), last: Mutex::default() };
+        let url = address.join("/")?;
         if !matches!(url.scheme_str(), Some("http" | "https")) || url.host().is_none() {
             return Err(wrong_address());
         }
@@ -37,6 +41,16 @@ impl Address {
 
     /// The address of a path, which may have a query of its own. A version that both would name is named once.
     pub(super) fn with_path(&self, path: &str) -> Result<Uri, ModelError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, url)) = last.as_ref().filter(|(known, _)| known == path) {
+            return Ok(url.clone());
+        }
+        let url = self.join(path)?;
+        *last = Some((path.to_owned(), url.clone()));
+        Ok(url)
+    }
+
+    fn join(&self, path: &str) -> Result<Uri, ModelError> {
         let version = path.split('/').nth(1).filter(|part| part.starts_with('v') && self.ends_with(part));
         let path = version.map_or(path, |version| &path[version.len() + 1..]);
         let separator = match (self.query.is_empty(), path.contains('?')) {

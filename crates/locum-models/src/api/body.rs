@@ -135,8 +135,13 @@ fn is_ping(data: &[u8]) -> bool {
     struct Typed<'a> {
         r#type: &'a str,
     }
-    data.len() <= PING_BYTES_MAX && serde_json::from_slice(data).is_ok_and(|event: Typed<'_>| event.r#type == "ping")
+    data.len() <= PING_BYTES_MAX
+        && data.windows(PING.len()).any(|word| word == PING.as_bytes())
+        && serde_json::from_slice(data).is_ok_and(|event: Typed<'_>| event.r#type == PING)
 }
+
+/// The type of an event that says nothing.
+const PING: &str = "ping";
 
 /// A ping says nothing, so it is short; longer events need not be looked at twice.
 const PING_BYTES_MAX: usize = 64;

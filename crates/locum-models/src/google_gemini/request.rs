@@ -6,7 +6,7 @@ use locum_core::transcript::{Message, Prompt, Reply, ToolCall, ToolSpec, ToolUse
 use serde_json::{Map, Value, json};
 
 use super::{FORMAT, schema};
-use crate::encoding::{self, NO_TEXT, write, write_field};
+use crate::encoding::{self, NO_TEXT, TAIL_BYTES, write, write_field};
 use crate::http::Segments;
 use crate::model::Prefix;
 use crate::providers::Dialect;
@@ -25,9 +25,7 @@ const LEVELS: [&str; 4] = ["minimal", "low", "medium", "high"];
 pub(super) fn body(prompt: &Prompt<'_>, prefix: &mut Prefix, dialect: &Dialect) -> Segments {
     let head = |json: &mut Vec<u8>| write_head(json, prompt);
     encoding::extend(FORMAT, prompt, prefix, head, |json, encoded| write_contents(json, prompt, dialect, encoded));
-    let mut pieces = prefix.segments().to_vec();
-    pieces.push(tail(prompt, dialect));
-    Segments::new(pieces)
+    Segments::following(prefix.segments(), tail(prompt, dialect))
 }
 
 fn write_head(json: &mut Vec<u8>, prompt: &Prompt<'_>) {
@@ -133,7 +131,7 @@ fn text_part(text: &str) -> Value {
 
 /// What this call alone says, after the contents.
 fn tail(prompt: &Prompt<'_>, dialect: &Dialect) -> Bytes {
-    let mut json = Vec::new();
+    let mut json = Vec::with_capacity(TAIL_BYTES);
     if let Some(notice) = prompt.notice {
         if !prompt.messages.is_empty() {
             json.push(b',');

@@ -22,6 +22,14 @@ impl Segments {
         Self { pieces: pieces.into_iter(), left }
     }
 
+    /// A body of what was encoded before and what comes after it.
+    pub(crate) fn following(encoded: &[Bytes], tail: Bytes) -> Self {
+        let mut pieces = Vec::with_capacity(encoded.len() + 1);
+        pieces.extend_from_slice(encoded);
+        pieces.push(tail);
+        Self::new(pieces)
+    }
+
     /// The bytes that are still to be sent.
     pub(crate) fn len(&self) -> u64 {
         self.left

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::schema_tools;
-use crate::encoding::{self, write, write_field};
+use crate::encoding::{self, TAIL_BYTES, write, write_field};
 use crate::http::Segments;
 use crate::model::Prefix;
 use crate::providers::Dialect;
@@ -26,9 +26,7 @@ const OUTPUT_LIMIT_FIELD: &str = "max_tokens";
 /// The body of a request. Only what `prefix` does not hold yet is encoded.
 pub(super) fn body(prompt: &Prompt<'_>, prefix: &mut Prefix, dialect: &Dialect) -> Segments {
     extend(prompt, prefix, dialect);
-    let mut pieces = prefix.segments().to_vec();
-    pieces.push(tail(prompt, dialect));
-    Segments::new(pieces)
+    Segments::following(prefix.segments(), tail(prompt, dialect))
 }
 
 /// Whether tools are asked for as a schema.
@@ -86,7 +84,7 @@ fn write_head(json: &mut Vec<u8>, prompt: &Prompt<'_>, dialect: &Dialect) {
 
 /// What this call alone says, after the messages.
 fn tail(prompt: &Prompt<'_>, dialect: &Dialect) -> Bytes {
-    let mut json = Vec::new();
+    let mut json = Vec::with_capacity(TAIL_BYTES);
     let has_schema = has_schema(prompt, dialect);
     if let Some(notice) = prompt.notice {
         if !prompt.messages.is_empty() || !prompt.system.is_empty() || has_schema {

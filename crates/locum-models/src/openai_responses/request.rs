@@ -6,7 +6,7 @@ use locum_core::transcript::{Message, Prompt, Reply, ToolSpec, ToolUse};
 use serde_json::{Value, json};
 
 use super::FORMAT;
-use crate::encoding::{self, write, write_field};
+use crate::encoding::{self, TAIL_BYTES, write, write_field};
 use crate::http::Segments;
 use crate::model::Prefix;
 use crate::providers::Dialect;
@@ -21,9 +21,7 @@ const OUTPUT_TOKENS_MIN: u64 = 16;
 pub(super) fn body(prompt: &Prompt<'_>, prefix: &mut Prefix, dialect: &Dialect) -> Segments {
     let head = |json: &mut Vec<u8>| write_head(json, prompt, dialect);
     encoding::extend(FORMAT, prompt, prefix, head, |json, encoded| write_items(json, prompt, encoded));
-    let mut pieces = prefix.segments().to_vec();
-    pieces.push(tail(prompt));
-    Segments::new(pieces)
+    Segments::following(prefix.segments(), tail(prompt))
 }
 
 fn write_head(json: &mut Vec<u8>, prompt: &Prompt<'_>, dialect: &Dialect) {
@@ -106,7 +104,7 @@ fn said(role: &str, text: &str) -> Value {
 
 /// What this call alone says, after the items.
 fn tail(prompt: &Prompt<'_>) -> Bytes {
-    let mut json = Vec::new();
+    let mut json = Vec::with_capacity(TAIL_BYTES);
     if let Some(notice) = prompt.notice {
         if !prompt.messages.is_empty() {
             json.push(b',');

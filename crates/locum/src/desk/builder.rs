@@ -378,7 +378,7 @@ impl DeskBuilder {
     pub fn build(self) -> Result<Desk, BuildError> {
         let root = self.root.unwrap_or_else(|| PathBuf::from("."));
         let root = root.canonicalize().unwrap_or(root).to_string_lossy().into_owned();
-        let session = SessionKey { project: root.clone(), id: SessionId::parse(&self.session)? };
+        let session = SessionKey { project: root.as_str().into(), id: SessionId::parse(&self.session)? };
         let worker_program = self.worker_program.or_else(crate::launch::intercepting_program);
         if self.apart && worker_program.is_none() {
             return Err(BuildError::NoWorker);

@@ -1,5 +1,7 @@
 //! Starting tasks: one transaction admits them, then somebody works on them.
 
+use std::sync::Arc;
+
 use locum_core::admission::{self, Admitted, Order};
 use locum_core::budget::PurseKey;
 use locum_core::ids::{TaskId, Uid};
@@ -119,7 +121,7 @@ impl Desk {
         }
         let (decided, verdicts) = self.engine.decide(&self.session, lookup, decision).await?;
         let warning = self.put_to_work(&decided.accepted, &verdicts).await?;
-        worker::wake(&std::sync::Arc::downgrade(&self.engine), decided.moved);
+        worker::wake(&Arc::downgrade(&self.engine), decided.moved);
         if self.is_unwanted().await? {
             // It was cancelled while it delegated; whoever cancelled it may have looked for children before.
             for row in &decided.accepted {
@@ -172,8 +174,8 @@ impl Desk {
                 Err(refusal) => Err(refusal),
                 Ok(Admitted::New(acceptance)) => {
                     let row = accepted.next().ok_or_else(|| Refusal::internal("an accepted task is missing"))?;
-                    let Plan { agent, warnings, .. } = acceptance.plan;
-                    Ok(Started { row, warnings, background: agent.background == Some(true) })
+                    let Plan { agent, warnings, .. } = &*acceptance.plan;
+                    Ok(Started { row, warnings: warnings.clone(), background: agent.background == Some(true) })
                 }
                 Ok(Admitted::Same(same)) => {
                     let rows = self.engine.rows(TaskQuery::Uids(vec![same.known.uid])).await?;
@@ -243,7 +245,7 @@ fn task_of(row: &TaskRow, acceptance: &Acceptance) -> Option<Task> {
     if row.summary.seq != 1 {
         return None;
     }
-    let event = TaskEvent::Accepted { plan: Box::new(acceptance.plan.clone()), parked: acceptance.parked };
+    let event = TaskEvent::Accepted { plan: Arc::clone(&acceptance.plan), parked: acceptance.parked };
     Task::accepted(Record { seq: 1, at: acceptance.plan.created_at, event }).ok()
 }
 

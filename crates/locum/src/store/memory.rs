@@ -6,7 +6,7 @@ mod sessions;
 mod spending;
 mod tables;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use locum_core::ids::{Seq, SessionKey, Timestamp, Uid};
@@ -91,7 +91,7 @@ impl Sessions for MemoryStore {
     fn sessions(&self, project: &str) -> BoxFuture<'_, Result<Vec<SessionRow>, Error>> {
         let project = project.to_owned();
         self.work(move |tables| {
-            let ours = tables.sessions.iter().filter(|(key, _)| key.project == project);
+            let ours = tables.sessions.iter().filter(|(key, _)| *key.project == *project);
             Ok((ours.map(|(key, session)| session.row(&key.id)).collect(), Notice::None))
         })
     }
@@ -101,7 +101,7 @@ impl Logs for MemoryStore {
     fn append(
         &self,
         lease: &Lease,
-        records: Vec<Record>,
+        records: Arc<[Record]>,
         standing: Standing,
     ) -> BoxFuture<'_, Result<Appended, Error>> {
         let lease = lease.clone();
@@ -128,9 +128,8 @@ impl Logs for MemoryStore {
     fn records(&self, uid: &Uid, after: Seq, most: usize) -> BoxFuture<'_, Result<Vec<Record>, Error>> {
         let uid = uid.clone();
         self.work(move |tables| {
-            let records = &tables.tasks.get(&uid).ok_or(Error::NotFound)?.records;
-            let start = usize::try_from(after).unwrap_or(usize::MAX).min(records.len());
-            Ok((records[start..].iter().take(most).cloned().collect(), Notice::None))
+            let log = tables.tasks.get(&uid).ok_or(Error::NotFound)?.log();
+            Ok((log.filter(|record| record.seq > after).take(most).cloned().collect(), Notice::None))
         })
     }
 }

@@ -138,7 +138,7 @@ impl Logs for SqliteStore {
     fn append(
         &self,
         lease: &Lease,
-        records: Vec<Record>,
+        records: Arc<[Record]>,
         standing: Standing,
     ) -> BoxFuture<'_, Result<Appended, Error>> {
         let append = Append::encode(lease, &records, standing);

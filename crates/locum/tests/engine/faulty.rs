@@ -111,7 +111,7 @@ impl Logs for FaultyStore {
     fn append(
         &self,
         lease: &Lease,
-        records: Vec<Record>,
+        records: Arc<[Record]>,
         standing: Standing,
     ) -> BoxFuture<'_, Result<Appended, Error>> {
         let fault = self.next_append();

@@ -22,7 +22,7 @@ use crate::store::{Appended, DecideError, Decided, Decision, Error, Lease, Owner
 pub(crate) const ME: OwnerId = OwnerId(7);
 
 pub(crate) fn session(name: &str) -> SessionKey {
-    SessionKey { project: "/project".to_owned(), id: SessionId::parse(name).unwrap() }
+    SessionKey { project: "/project".into(), id: SessionId::parse(name).unwrap() }
 }
 
 pub(crate) fn uid(text: &str) -> Uid {
@@ -177,7 +177,7 @@ pub(crate) async fn append(store: &dyn Store, lease: &Lease, event: TaskEvent) -
     let mut task = Task::replay(log(store, lease.uid.as_str()).await).unwrap();
     let record = Record { seq: task.seq() + 1, at: at(100), event };
     task.apply(record.clone()).unwrap();
-    store.append(lease, vec![record], task.standing()).await
+    store.append(lease, [record].into(), task.standing()).await
 }
 
 pub(crate) async fn complete(store: &dyn Store, name: &str, text: &str) -> Vec<Uid> {

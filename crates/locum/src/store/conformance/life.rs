@@ -22,7 +22,7 @@ pub(super) async fn sessions_are_listed_by_project(store: &dyn Store) {
     spawn(store, "adam", vec![order("a"), order("b")]).await;
     complete(store, "a", "done").await;
     change(store, "adam", vec![put("k", "v", 1), put("l", "v", 1), remove("l")]).await.unwrap();
-    let elsewhere = SessionKey { project: "/elsewhere".to_owned(), id: SessionId::parse("zoe").unwrap() };
+    let elsewhere = SessionKey { project: "/elsewhere".into(), id: SessionId::parse("zoe").unwrap() };
     store.decide(&elsewhere, Lookup::default(), None, Box::new(|_| Ok(vec![SessionChange::Create]))).await.unwrap();
     assert_eq!(sessions(store).await, ["adam false 1/2 1", "zoe false 0/0 0"]);
 }

@@ -19,7 +19,7 @@ pub(super) async fn appends_continue_the_log(store: &dyn Store) {
     let (mut task, first) = next(store, "a", turn()).await;
     let second = Record { seq: 3, at: at(101), event: reply("Done.".to_owned()) };
     task.apply(second.clone()).unwrap();
-    let appended = store.append(&lease("a"), vec![first.clone(), second.clone()], task.standing()).await.unwrap();
+    let appended = store.append(&lease("a"), [first.clone(), second.clone()].into(), task.standing()).await.unwrap();
     assert_eq!(appended, Appended::default());
     assert_eq!(log(store, "a").await[1..], [first, second]);
     assert_eq!(row(store, "a").await.summary, task.summary());
@@ -30,7 +30,7 @@ pub(super) async fn an_append_needs_the_lease_and_the_next_number(store: &dyn St
     let (task, record) = next(store, "a", turn()).await;
     let try_append = async |lease: Lease, seq| {
         let record = Record { seq, ..record.clone() };
-        store.append(&lease, vec![record], task.standing()).await
+        store.append(&lease, [record].into(), task.standing()).await
     };
     let good = lease("a");
     assert!(matches!(try_append(Lease { epoch: 2, ..good.clone() }, 2).await, Err(Error::Conflict)));
@@ -49,7 +49,7 @@ pub(super) async fn nothing_follows_the_end(store: &dyn Store) {
     let (running, mut record) = next(store, "a", turn()).await;
     complete(store, "a", "done").await;
     record.seq = 3;
-    let late = store.append(&lease("a"), vec![record], running.standing()).await;
+    let late = store.append(&lease("a"), [record].into(), running.standing()).await;
     assert!(matches!(late, Err(Error::Conflict)), "{late:?}");
     assert_eq!((log(store, "a").await.len(), row(store, "a").await.owner), (2, None));
     assert_eq!(row(store, "a").await.summary.standing.status, Status::Completed);
@@ -67,7 +67,7 @@ pub(super) async fn contradicting_records_are_refused(store: &dyn Store) {
         (vec![record.clone(), with_seq(&record, 4)], running.standing()),
         (vec![end.clone(), with_seq(&end, 3)], over.standing()),
     ] {
-        let refused = store.append(&lease("a"), records, standing).await;
+        let refused = store.append(&lease("a"), records.into(), standing).await;
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
     }
     assert_eq!(log(store, "a").await.len(), 1);
@@ -77,7 +77,7 @@ pub(super) async fn an_empty_append_does_nothing(store: &dyn Store) {
     spawn(store, "main", vec![order("a")]).await;
     let before = row(store, "a").await;
     let standing = before.summary.standing.clone();
-    assert_eq!(store.append(&lease("a"), Vec::new(), standing).await.unwrap(), Appended::default());
+    assert_eq!(store.append(&lease("a"), [].into(), standing).await.unwrap(), Appended::default());
     assert_eq!(row(store, "a").await, before);
 }
 
@@ -108,7 +108,7 @@ pub(super) async fn what_was_appended_together_is_read_one_by_one(store: &dyn St
     for record in &records {
         task.apply(record.clone()).unwrap();
     }
-    store.append(&lease("a"), records.clone(), task.standing()).await.unwrap();
+    store.append(&lease("a"), records.clone().into(), task.standing()).await.unwrap();
     for after in 0..=5 {
         for most in 0..=5 {
             let expected = log(store, "a").await.into_iter().filter(|record| record.seq > after);

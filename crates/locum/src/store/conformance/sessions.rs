@@ -38,7 +38,7 @@ pub(super) async fn sessions_and_projects_are_apart(store: &dyn Store) {
     let decided = spawn(store, "two", vec![order("b")]).await;
     assert_eq!(decided.accepted[0].summary.task_id, id(1));
     assert_eq!(standings(store, "one").await, ["a running"]);
-    let elsewhere = SessionKey { project: "/elsewhere".to_owned(), id: SessionId::parse("one").unwrap() };
+    let elsewhere = SessionKey { project: "/elsewhere".into(), id: SessionId::parse("one").unwrap() };
     assert_eq!(names(store, TaskQuery::Uncollected(elsewhere)).await, [""; 0]);
 }
 

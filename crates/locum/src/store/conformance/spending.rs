@@ -36,7 +36,7 @@ async fn spend(store: &dyn Store, name: &str, events: Vec<TaskEvent>, draw: Draw
     }
     let mut standing = task.standing();
     standing.draw = Some(draw);
-    store.append(&lease(name), records, standing).await
+    store.append(&lease(name), records.into(), standing).await
 }
 
 async fn drawn(store: &dyn Store, key: PurseKey) -> u64 {
@@ -121,8 +121,9 @@ pub(super) async fn tasks_of_models_are_counted_where_they_belong(store: &dyn St
                 let mut changes = decision(view)?;
                 for change in &mut changes {
                     let SessionChange::Accept(acceptance) = change else { continue };
-                    acceptance.plan.face = face.clone();
-                    acceptance.plan.bounds.purses = purses.clone();
+                    let plan = Arc::make_mut(&mut acceptance.plan);
+                    plan.face = face.clone();
+                    plan.bounds.purses = purses.clone();
                 }
                 Ok(changes)
             });

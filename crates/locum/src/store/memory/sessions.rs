@@ -126,8 +126,7 @@ impl Tables {
         let Acceptance { plan, parked, idempotency } = acceptance;
         let (uid, task_id, key) = (plan.uid.clone(), plan.task_id, plan.session.clone());
         let counted_in = budget::counted_in(&plan);
-        let record =
-            Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan: Box::new(plan), parked } };
+        let record = Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan, parked } };
         let mut summary = Task::accepted(record.clone())?.summary();
         summary.standing.draw = None;
         let session = self.session(&key);
@@ -146,7 +145,7 @@ impl Tables {
             row,
             epoch: u64::from(holder.is_some()),
             drawn: Drawn::default(),
-            records: vec![record],
+            records: vec![[record].into()],
         };
         self.tasks.insert(uid, entry);
         Ok(())

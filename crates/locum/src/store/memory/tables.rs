@@ -1,6 +1,7 @@
 //! What the memory store holds under its lock, and how tasks are found in it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use locum_core::agent::AgentSpec;
 use locum_core::budget::{Drawn, PurseKey, PurseState};
@@ -118,7 +119,15 @@ pub(super) struct TaskEntry {
     pub(super) epoch: u64,
     /// What it holds of its purses.
     pub(super) drawn: Drawn,
-    pub(super) records: Vec<Record>,
+    /// Its log, as it was appended.
+    pub(super) records: Vec<Arc<[Record]>>,
+}
+
+impl TaskEntry {
+    /// Everything that happened to it.
+    pub(super) fn log(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        self.records.iter().flat_map(|records| records.iter())
+    }
 }
 
 impl Tables {
@@ -155,10 +164,10 @@ impl Tables {
     }
 
     /// Adds to a log and notes how the task stands. A task that has ended has no holder and takes no commands.
-    pub(super) fn write(&mut self, uid: &Uid, records: Vec<Record>, standing: Standing) -> Result<(), Error> {
+    pub(super) fn write(&mut self, uid: &Uid, records: Arc<[Record]>, standing: Standing) -> Result<(), Error> {
         let entry = self.tasks.get_mut(uid).ok_or(Error::NotFound)?;
         entry.row.summary.seq += records.len() as u64;
-        entry.records.extend(records);
+        entry.records.push(records);
         if standing.status.is_final() {
             entry.row.owner = None;
             self.inbox.retain(|(other, _)| other != uid);
@@ -204,15 +213,15 @@ impl Shelf for SessionShelf<'_> {
     }
 
     fn log(&self, uid: &Uid) -> Result<Vec<Record>, Error> {
-        Ok(self.tables.tasks.get(uid).ok_or(Error::NotFound)?.records.clone())
+        Ok(self.tables.tasks.get(uid).ok_or(Error::NotFound)?.log().cloned().collect())
     }
 
     fn outcome(&self, uid: &Uid) -> Result<Outcome, Error> {
-        outcome_of(self.tables.tasks.get(uid).and_then(|entry| entry.records.last().cloned()))
+        outcome_of(self.tables.tasks.get(uid).and_then(|entry| entry.log().next_back().cloned()))
     }
 
     fn write(&mut self, uid: &Uid, record: Record, standing: Standing) -> Result<(), Error> {
-        self.tables.write(uid, vec![record], standing)
+        self.tables.write(uid, [record].into(), standing)
     }
 
     fn send(&mut self, uid: &Uid, command: Command) -> Result<(), Error> {

@@ -195,8 +195,7 @@ impl Changing<'_> {
             Some(PurseKey::Session) => self.delegated += 1,
             Some(key) => spending::count_spawn(self.connection, self.session, &key)?,
         }
-        let record =
-            Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan: Box::new(plan), parked } };
+        let record = Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan, parked } };
         let event = EventRow::encode(&record, &[])?;
         let mut summary = Task::accepted(record)?.summary();
         summary.standing.draw = None;

@@ -174,7 +174,7 @@ async fn many_appends_share_a_commit() {
     spawn(&store, "main", names.iter().map(|name| Order { running_max: 1000, ..order(name) }).collect()).await;
     let task = locum_core::task::Task::replay(log(&store, "task-0").await).unwrap();
     let record = Record { seq: 2, at: at(50), event: turn() };
-    let appends = names.iter().map(|name| store.append(&lease(name), vec![record.clone()], task.standing()));
+    let appends = names.iter().map(|name| store.append(&lease(name), [record.clone()].into(), task.standing()));
     let before = store.commits();
     let appended = while_the_writer_is_busy(&store, join_all(appends)).await;
     assert!(appended.iter().all(Result::is_ok));
@@ -183,14 +183,45 @@ async fn many_appends_share_a_commit() {
     assert_eq!(log(&store, "task-199").await.len(), 2);
 }
 
+#[test]
+fn a_runtime_that_stands_still_keeps_nobody_of_another_waiting() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (still, going) = (runtime(), runtime());
+    let place = Place::new();
+    let store = Arc::new(place.open());
+    going.block_on(spawn(&*store, "main", vec![order("a"), order("b")]));
+    let standing = going.block_on(row(&*store, "a")).summary.standing;
+    let record = Record { seq: 2, at: at(50), event: turn() };
+    let append = |name: &'static str| {
+        let (store, record, standing) = (Arc::clone(&store), record.clone(), standing.clone());
+        async move { store.append(&lease(name), [record].into(), standing).await }
+    };
+    let both = async {
+        // It is handed over, and then nobody drives the runtime in which it is waited for.
+        let left = append("a");
+        let leave = || {
+            still.block_on(async move {
+                tokio::spawn(left);
+                tokio::task::yield_now().await;
+            });
+        };
+        std::thread::scope(|scope| scope.spawn(leave).join().unwrap());
+        append("b").await
+    };
+    let answer = going.block_on(async { tokio::time::timeout(PATIENCE, while_the_writer_is_busy(&store, both)).await });
+    answer.unwrap().unwrap();
+    assert_eq!(going.block_on(log(&*store, "a")).len(), 2);
+}
+
 #[tokio::test]
 async fn a_refused_write_does_not_undo_its_neighbours() {
     let place = Place::new();
     let store = place.open();
     spawn(&store, "main", vec![order("a"), order("b")]).await;
     let standing = row(&store, "a").await.summary.standing;
-    let write =
-        |name: &str, seq| store.append(&lease(name), vec![Record { seq, at: at(50), event: turn() }], standing.clone());
+    let write = |name: &str, seq| {
+        store.append(&lease(name), [Record { seq, at: at(50), event: turn() }].into(), standing.clone())
+    };
     let appends = join_all([write("a", 2), write("a", 9), write("unknown", 2), write("b", 2), write("a", 3)]);
     let answers = while_the_writer_is_busy(&store, appends).await;
     let said: Vec<String> =
@@ -208,7 +239,7 @@ fn write_reply<'a>(
     standing: &Standing,
 ) -> BoxFuture<'a, Result<Appended, Error>> {
     let record = Record { seq: 2, at: at(50), event: reply(text.to_owned()) };
-    store.append(&lease(name), vec![record], standing.clone())
+    store.append(&lease(name), [record].into(), standing.clone())
 }
 
 #[tokio::test]

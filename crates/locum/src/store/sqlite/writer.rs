@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use super::failure::Failure;
@@ -21,6 +22,16 @@ const JOBS_WAITING_MAX: usize = 1024;
 
 /// Jobs of one commit: the first of them should not wait for long.
 const JOBS_PER_COMMIT_MAX: usize = 256;
+
+/// How long a commit waits for the rest of a crowd. A model call takes a hundred times as long, and a commit costs as
+/// much as several turns.
+const GATHERING: Duration = Duration::from_millis(2);
+
+/// Jobs that came together before, and must be expected meanwhile: a few tasks never wait for each other.
+const GATHERED_JOBS_MIN: u32 = 3;
+
+/// Jobs that are not kept waiting for more.
+const GATHERED_JOBS_ENOUGH: usize = 96;
 
 /// How often another process's writes are looked for, while somebody watches.
 const FOREIGN_CHANGES_EVERY: Duration = Duration::from_millis(50);
@@ -47,7 +58,9 @@ impl Writer {
         let commits = Arc::new(AtomicU64::new(0));
         // Looked at before anybody can watch: what is written from now on is noticed, however late the watching begins.
         let foreign = (data_version(&connection).map_err(Failure::new)?, Instant::now());
-        let mut writing = WriterLoop { connection, messages, changes, commits: Arc::clone(&commits), foreign };
+        let arrivals = Arrivals { jobs: 0, since: Instant::now() };
+        let mut writing =
+            WriterLoop { connection, messages, changes, commits: Arc::clone(&commits), arrivals, foreign };
         let builder = thread::Builder::new().name("locum-store-writer".to_owned());
         let thread = builder.spawn(move || writing.run()).map_err(|error| Error::Failed(Box::new(error)))?;
         let room = Arc::new(Semaphore::new(JOBS_WAITING_MAX));
@@ -79,7 +92,8 @@ impl Writer {
     ) -> Result<T, Error> {
         let permit = Arc::clone(&self.room).acquire_owned().await.map_err(|_| gone())?;
         let (answer, answered) = oneshot::channel();
-        let job = Posted { work: Some(work), done: Err(gone()), answer, permit, undoing };
+        let home = Handle::try_current().ok();
+        let job = Posted { work: Some(work), done: Err(gone()), answer, permit, undoing, home };
         let messages = self.messages.as_ref().ok_or_else(gone)?;
         messages.send(Message::Job(Box::new(job))).map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
@@ -115,6 +129,9 @@ trait Job: Send {
     /// How what it has written is undone.
     fn undoing(&self) -> Undoing;
 
+    /// The runtime in which it is waited for.
+    fn home(&self) -> Option<&Handle>;
+
     /// Does the work inside a transaction. Whatever an `Err` has written must be undone.
     fn run(&mut self, connection: &Connection) -> Result<Notice, Undo>;
 
@@ -130,6 +147,20 @@ struct Undo {
     cause: Option<Failure>,
 }
 
+/// Answers jobs, all those of one runtime from within it: to wake it from outside is a system call for each of them.
+fn answer_all(jobs: &mut Vec<Box<dyn Job>>) {
+    while let Some(home) = jobs.first().map(|job| job.home().cloned()) {
+        let is_there = |job: &mut Box<dyn Job>| job.home().map(Handle::id) == home.as_ref().map(Handle::id);
+        let there: Vec<Box<dyn Job>> = jobs.extract_if(.., is_there).collect();
+        let answer = move || there.into_iter().for_each(|job| job.answer());
+        match home {
+            // It waits for nothing. A runtime that has ended drops it, and nobody is left there who waits.
+            Some(home) => drop(home.spawn(async move { answer() })),
+            None => answer(),
+        }
+    }
+}
+
 struct Posted<T, W> {
     work: Option<W>,
     done: Result<T, Error>,
@@ -137,6 +168,7 @@ struct Posted<T, W> {
     /// The room that the job takes up until it is answered.
     permit: OwnedSemaphorePermit,
     undoing: Undoing,
+    home: Option<Handle>,
 }
 
 /// How what a job has written is undone.
@@ -155,6 +187,10 @@ where
 {
     fn undoing(&self) -> Undoing {
         self.undoing
+    }
+
+    fn home(&self) -> Option<&Handle> {
+        self.home.as_ref()
     }
 
     fn run(&mut self, connection: &Connection) -> Result<Notice, Undo> {
@@ -186,11 +222,28 @@ where
     }
 }
 
+/// How fast jobs come: what the last commit took together, and when it began to.
+#[derive(Debug, Clone, Copy)]
+struct Arrivals {
+    jobs: usize,
+    since: Instant,
+}
+
+impl Arrivals {
+    /// Whether enough jobs to wait for are likely to come soon, if they come as they did.
+    fn are_crowded(self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.since);
+        let jobs = u32::try_from(self.jobs).unwrap_or(u32::MAX);
+        jobs >= GATHERED_JOBS_MIN && GATHERING.saturating_mul(jobs) >= passed.saturating_mul(GATHERED_JOBS_MIN)
+    }
+}
+
 struct WriterLoop {
     connection: Connection,
     messages: Receiver<Message>,
     changes: Arc<watch::Sender<u64>>,
     commits: Arc<AtomicU64>,
+    arrivals: Arrivals,
     /// What was last seen of other connections' writes, and when.
     foreign: (i64, Instant),
 }
@@ -204,17 +257,35 @@ impl WriterLoop {
                 Ok(Message::Watched) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            while jobs.len() < JOBS_PER_COMMIT_MAX {
-                match self.messages.try_recv() {
-                    Ok(Message::Job(job)) => jobs.push(job),
-                    Ok(Message::Watched) => {}
-                    Err(_) => break,
-                }
-            }
+            self.gather(&mut jobs);
             if !jobs.is_empty() {
                 self.write(&mut jobs);
             }
             self.look_for_foreign_changes();
+        }
+    }
+
+    /// Takes what waits beside the first job, and where many tasks are at work, what comes in a moment.
+    fn gather(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
+        self.take_waiting(jobs);
+        let now = Instant::now();
+        if (1..GATHERED_JOBS_ENOUGH).contains(&jobs.len()) && self.arrivals.are_crowded(now) {
+            // Asleep and not waiting for messages: nobody who sends one has to wake it.
+            thread::sleep(GATHERING);
+            self.take_waiting(jobs);
+        }
+        if !jobs.is_empty() {
+            self.arrivals = Arrivals { jobs: jobs.len(), since: now };
+        }
+    }
+
+    fn take_waiting(&self, jobs: &mut Vec<Box<dyn Job>>) {
+        while jobs.len() < JOBS_PER_COMMIT_MAX {
+            match self.messages.try_recv() {
+                Ok(Message::Job(job)) => jobs.push(job),
+                Ok(Message::Watched) => {}
+                Err(_) => break,
+            }
         }
     }
 
@@ -231,7 +302,7 @@ impl WriterLoop {
                 if notice == Notice::Changed {
                     self.changes.send_modify(|count| *count += 1);
                 }
-                jobs.drain(..).for_each(|job| job.answer());
+                answer_all(jobs);
             }
             Err(failure) => {
                 if !self.connection.is_autocommit() {
@@ -295,4 +366,28 @@ impl WriterLoop {
 /// A number that changes when another connection writes; what this one writes does not count.
 fn data_version(connection: &Connection) -> Result<i64, rusqlite::Error> {
     connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_crowd_is_waited_for() {
+        let ms = Duration::from_millis;
+        for (jobs, passed, is_crowded) in [
+            (0, ms(0), false),
+            (1, ms(0), false),
+            (2, ms(1), false),
+            (3, ms(2), true),
+            (3, ms(3), false),
+            (8, ms(5), true),
+            (8, ms(6), false),
+            (256, ms(100), true),
+            (256, ms(1000), false),
+        ] {
+            let since = Instant::now();
+            assert_eq!(Arrivals { jobs, since }.are_crowded(since + passed), is_crowded, "{jobs} in {passed:?}");
+        }
+    }
 }
