@@ -3,6 +3,7 @@
 mod agents;
 mod board;
 mod face;
+mod mcp;
 mod models;
 mod serve;
 mod worktree;
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use agents::{Agents, LintArgs, NewArgs, Program, TrustArgs};
 pub(crate) use board::{BoardAddArgs, BoardFields, BoardState, BoardUpdateArgs, BoardVerb};
 pub(crate) use face::FaceArgs;
+pub(crate) use mcp::{McpArgs, McpVerb};
 pub(crate) use models::{Models, RouteArgs, RoutingOptions};
 pub(crate) use serve::ServeArgs;
 pub(crate) use worktree::WorktreeVerb;
@@ -110,10 +112,10 @@ pub(crate) enum Command {
     Tools(FaceArgs),
     /// Print the text that tells an orchestrating model how to delegate
     Prompt,
-    /// Serve the tools over MCP on standard input and output
-    Mcp(FaceArgs),
     /// Serve the tools and everything about tasks over HTTP
     Serve(ServeArgs),
+    /// Serve the tools over MCP on standard input and output; or show the servers that agents borrow tools from
+    Mcp(McpArgs),
     /// Show the settings
     #[command(subcommand)]
     Config(Config),

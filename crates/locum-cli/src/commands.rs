@@ -14,6 +14,7 @@ mod doctor;
 mod foreground;
 mod logs;
 mod map;
+mod mcp_servers;
 mod models;
 mod parallel;
 mod prompt;
@@ -92,7 +93,10 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Board(verb) => board::board(verb, global, output).await,
         Command::Call(args) => call::call(args, global, output).await,
         Command::Prompt => prompt::prompt(global, output).await,
-        Command::Mcp(args) => mcp::serve(args.face(), global, output).await,
+        Command::Mcp(args) => match args.verb {
+            None => mcp::serve(args.face.face(), global, output).await,
+            Some(verb) => mcp_servers::mcp_servers(verb, global, output).await,
+        },
         Command::Serve(args) => serve::serve(args, global, output).await,
         Command::Tools(_) | Command::Config(_) | Command::Completions { .. } => Ok(Exit::Done),
     }

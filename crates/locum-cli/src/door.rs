@@ -138,6 +138,13 @@ impl Door {
         }
     }
 
+    /// Ends what this process keeps for its tasks.
+    pub(crate) async fn leave(&self) {
+        for left in self.opened.desk.end_mcp_servers().await {
+            self.output.warn(&format!("an MCP server is still there: {left}"));
+        }
+    }
+
     /// Sees to tasks whose worker is gone. That it fails is no reason not to answer.
     pub(crate) async fn look_after_orphans(&self) {
         if let Err(refusal) = self.opened.desk.look_after_orphans().await {

@@ -7,6 +7,7 @@ pub mod listing;
 mod money;
 mod prompt;
 pub mod receipt;
+pub mod servers;
 pub mod spawn;
 mod tools;
 
@@ -22,6 +23,7 @@ use crate::task::plan::GrantedTool;
 
 pub use define::define;
 pub use listing::list_agents;
+pub use servers::KnownServer;
 pub use spawn::{Admitted, Order, admit};
 
 /// What admission may look at besides the session: the world outside of it, as plain values.
@@ -35,6 +37,8 @@ pub struct Premises<'a> {
     pub fallbacks: &'a Fallbacks,
     /// Every tool that exists here.
     pub tools: &'a [GrantedTool],
+    /// The MCP servers that tools can be borrowed from, as far as they are known.
+    pub servers: &'a [KnownServer],
     /// The models.
     pub catalogue: &'a Catalogue,
     /// The limits in force.

@@ -154,6 +154,33 @@ pub const WRITTEN_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Changes that one `edit` makes at once.
 pub const EDITS_PER_CALL_MAX: usize = 100;
 
+/// MCP servers that settings may name: each may become a process.
+pub const MCP_SERVERS_MAX: usize = 64;
+/// Tools of one MCP server that are known: as many as one agent may be given.
+pub const MCP_TOOLS_MAX: usize = TOOLS_PER_AGENT_MAX;
+/// Answers in which a server may list its tools: more than a tool for each.
+pub const MCP_TOOL_PAGES_MAX: usize = 200;
+/// Characters of what a server says about one tool: models read it with every request.
+pub const MCP_DESCRIPTION_CHARS_MAX: usize = 4_000;
+/// Bytes of the schema of one tool's input.
+pub const MCP_SCHEMA_BYTES_MAX: usize = 64 * 1024;
+/// Characters of a tool's name: no provider takes a longer one.
+pub const TOOL_NAME_CHARS_MAX: usize = 64;
+/// Bytes of one message of an MCP server: a picture fits, a film does not.
+pub const MCP_MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Bytes of what an MCP server complains about that are kept: the end says why it ended.
+pub const MCP_COMPLAINT_BYTES_MAX: usize = 4 * 1024;
+/// How long an MCP server may take to start, to say hello and to list its tools.
+pub const MCP_START_MS: u64 = 30_000;
+/// Seconds that a call of an MCP tool may take when the settings do not say.
+pub const MCP_CALL_SECONDS_DEFAULT: u64 = 120;
+/// The longest that settings may say: shorter than the watchdog's patience with a tool.
+pub const MCP_CALL_SECONDS_MAX: u64 = 540;
+/// How long an MCP server is kept that nobody calls.
+pub const MCP_IDLE_MS: u64 = 300_000;
+/// How long an MCP server that could not be reached is not tried again.
+pub const MCP_RETRY_MS: u64 = 10_000;
+
 /// Tool calls that one reply may make; more are answered with an error instead of being run.
 pub const TOOL_CALLS_PER_REPLY_MAX: usize = 64;
 

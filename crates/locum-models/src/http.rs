@@ -1,6 +1,7 @@
 //! The one HTTP client of all model APIs: pooled connections, HTTP/2 where it is offered, three time limits and typed
 //! failures. It does not know what it carries, reads no environment, and nothing is loaded before it is needed.
 
+mod exchange;
 mod proxy;
 mod retry_after;
 mod segments;
@@ -27,6 +28,7 @@ use locum_core::task::event::FailureKind;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
+pub use self::exchange::{Exchange, Outgoing};
 pub use self::proxy::{Proxy, ProxyServer};
 pub(crate) use self::retry_after::retry_after;
 pub(crate) use self::segments::Segments;

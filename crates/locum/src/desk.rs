@@ -15,6 +15,7 @@ mod models;
 mod modes;
 mod orchestrator;
 mod race;
+mod servers;
 mod sessions;
 mod spawn;
 mod status;
@@ -289,6 +290,7 @@ impl Desk {
     /// logs stay whole, and the next process that opens the store can adopt them.
     pub async fn close(self) -> Result<usize, LaunchError> {
         let uids = worker::hand_over(&self.engine).await;
+        self.end_mcp_servers().await;
         let unfinished = self.engine.hands.store.tasks(store::TaskQuery::Uids(uids)).await;
         let open = |row: &store::TaskRow| !row.summary.standing.status.is_final();
         let rows = unfinished.map_err(|error| LaunchError::Store(error.to_string()))?;

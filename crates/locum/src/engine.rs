@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use locum_core::admission::{Caller, Commands, Premises, Processes, Worktrees};
+use locum_core::admission::{Caller, Commands, KnownServer, Premises, Processes, Worktrees};
 use locum_core::agent::Isolation;
 use locum_core::ids::{SessionKey, Timestamp, Uid};
 use locum_core::limits::Limits;
@@ -101,6 +101,7 @@ impl Engine {
         session: &'a SessionKey,
         caller: &'a Caller,
         muster: &'a Muster,
+        servers: &'a [KnownServer],
         now: Timestamp,
     ) -> Premises<'a> {
         Premises {
@@ -108,6 +109,7 @@ impl Engine {
             roster: &muster.roster,
             fallbacks: &muster.fallbacks,
             tools: self.hands.tools.granted(),
+            servers,
             catalogue: &self.rules.catalogue,
             limits: &self.rules.limits,
             permissions: &self.rules.permissions,

@@ -12,6 +12,7 @@ use locum_models::Registry;
 use crate::asking::Asker;
 use crate::clock::Clock;
 use crate::jobs::Jobs;
+use crate::mcp_servers::McpServers;
 use crate::operation_log::OperationLog;
 use crate::pool::Pool;
 use crate::progress::Hub;
@@ -30,6 +31,7 @@ pub(crate) struct Hands {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) jobs: Arc<Jobs>,
+    pub(crate) servers: Arc<McpServers>,
     /// Where worktrees of tasks are kept, if anywhere.
     pub(crate) worktrees: Option<PathBuf>,
     pub(crate) writers: Arc<Writers>,
@@ -49,6 +51,8 @@ pub(crate) struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
     granted: Vec<GrantedTool>,
     running_commands: Vec<String>,
+    /// Where further ones are borrowed from.
+    servers: Arc<McpServers>,
     /// What the last task's model was told: a crowd of tasks of one agent shares it. Nothing awaits under this lock.
     told: Mutex<Option<Told>>,
 }
@@ -61,8 +65,8 @@ struct Told {
 
 impl Toolbox {
     /// Tools in the order in which models see them; a later one replaces an earlier one of the same name.
-    pub(crate) fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        let mut toolbox = Self::default();
+    pub(crate) fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>, servers: Arc<McpServers>) -> Self {
+        let mut toolbox = Self { servers, ..Self::default() };
         for tool in tools {
             let granted = granted(tool.spec());
             match toolbox.granted.iter_mut().find(|known| known.name == granted.name) {
@@ -87,25 +91,35 @@ impl Toolbox {
     }
 
     /// The tool of this name.
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.get(name)
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        match self.tools.get(name) {
+            Some(tool) => Some(Arc::clone(tool)),
+            None => self.servers.tool(name).map(|tool| Arc::new(tool) as Arc<dyn Tool>),
+        }
     }
 
     /// What a model is told about the tools of a task. A tool that no longer exists is left out.
     pub(crate) fn specs(&self, granted: &[GrantedTool]) -> Arc<[ToolSpec]> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(told) = told.as_ref().filter(|told| told.granted == granted) {
-            return Arc::clone(&told.specs);
+        let known = |told: &Option<Told>| {
+            told.as_ref().filter(|told| told.granted == granted).map(|told| Arc::clone(&told.specs))
+        };
+        let told = || self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(specs) = known(&told()) {
+            return specs;
         }
         let specs: Arc<[ToolSpec]> =
             granted.iter().filter_map(|tool| self.get(&tool.name)).map(|tool| tool.spec().clone()).collect();
-        *told = Some(Told { granted: granted.to_vec(), specs: Arc::clone(&specs) });
+        if granted.iter().any(|tool| !self.tools.contains_key(&tool.name)) {
+            // What a server offers may be something else tomorrow.
+            return specs;
+        }
+        *told() = Some(Told { granted: granted.to_vec(), specs: Arc::clone(&specs) });
         specs
     }
 }
 
 /// A tool as admission grants it, with the size of what every request says about it.
-fn granted(spec: &ToolSpec) -> GrantedTool {
+pub(crate) fn granted(spec: &ToolSpec) -> GrantedTool {
     let schema = spec.input_schema.to_string();
     let chars = [&spec.name, &spec.description, &schema].into_iter().map(|text| text.chars().count()).sum();
     GrantedTool { name: spec.name.clone(), repeat: spec.repeat, chars }

@@ -189,7 +189,9 @@ pub fn run_worker() -> Result<(), WorkerError> {
         .map_err(|error| WorkerError::Order(Box::new(error)))?;
     runtime.block_on(async {
         let opened = setup.open()?;
-        opened.desk.work_on(&order.tasks).await?;
+        let worked = opened.desk.work_on(&order.tasks).await;
+        opened.desk.end_mcp_servers().await;
+        worked?;
         Ok(())
     })
 }

@@ -19,6 +19,7 @@ pub mod progress;
 
 pub mod agents;
 pub mod asking;
+pub mod mcp_servers;
 pub mod tools;
 
 pub mod store;
@@ -43,6 +44,7 @@ mod hands;
 mod jobs;
 mod journal;
 mod pool;
+mod private_file;
 mod process;
 mod prompt;
 mod waits;

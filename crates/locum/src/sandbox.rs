@@ -51,7 +51,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Places;
 use crate::settings::environment::Environment;
 pub(crate) use hiding::OUTPUTS;
-pub(crate) use order::{ENTRANCE_PORT, Order, Report};
+pub(crate) use order::{ENTRANCE_PORT, Order, Report, StandardFiles};
 pub(crate) use run::{OutputTo, Running, make_private};
 
 /// How far a command is shut in.
@@ -174,6 +174,7 @@ impl Sandbox {
             hidden: self.hidden.clone(),
             grace_ms: locum_core::limits::COMMAND_GRACE_MS,
             has_entrance: false,
+            files: StandardFiles::Output,
         })
     }
 

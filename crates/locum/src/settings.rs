@@ -6,6 +6,7 @@
 pub mod environment;
 
 mod file;
+mod mcp_servers;
 mod places;
 mod providers;
 pub(crate) mod table;
@@ -28,6 +29,7 @@ use crate::sandbox::Level;
 use environment::Environment;
 pub use file::SettingsFile;
 pub(crate) use file::check_project;
+pub(crate) use mcp_servers::McpServerSettings;
 pub use places::{Places, project_root};
 use table::{KEYS, Key, PROCESS};
 

@@ -21,6 +21,7 @@
 //! ```
 
 mod access;
+mod mcp_servers;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -250,10 +251,11 @@ impl Setup {
         let (settings, places) = self.settings()?;
         let store = SqliteStore::open(&places.database())?;
         let access = access::find(&settings, &self.environment);
-        let redactor = self.redactor_for(&access, &settings);
         let dialer = Arc::new(Dialer::new(access.proxy.clone(), access.ca_file.clone()));
         let client = Arc::new(Client::new(Arc::clone(&dialer)));
         let engine = settings.search_engine(&self.environment)?;
+        let servers = mcp_servers::find(&settings, &self.environment);
+        let redactor = self.redactor(&settings);
         let log = open_log(&places, &settings, &redactor)?;
         let recorder = self.record.as_deref().map(|path| self.open_recorder(path, &redactor)).transpose()?;
         let (name, why) = self.session_model(&settings, &access);
@@ -285,6 +287,8 @@ impl Setup {
             .redact(redactor)
             .rules(settings.permission_rules())
             .rules(settings.project_rules())
+            .mcp_servers(servers.usable, places.mcp_servers())
+            .left_out_servers(servers.left_out)
             .sandbox(Sandbox::new(settings.sandbox_level(), &self.environment, &places))
             .dialer(dialer)
             .executor(self.executor)
@@ -343,16 +347,14 @@ impl Setup {
 
     /// What takes known secrets out of everything that is stored or shown: keys, passwords and headers.
     pub fn redactor(&self, settings: &Settings) -> Redactor {
-        self.redactor_for(&access::find(settings, &self.environment), settings)
-    }
-
-    fn redactor_for(&self, access: &Access, settings: &Settings) -> Redactor {
+        let access = access::find(settings, &self.environment);
+        let of_servers = mcp_servers::find(settings, &self.environment).secrets;
         // A key that another one outranks is a secret all the same.
         let rows = providers::all().iter().flat_map(|row| &row.key_variables);
         let named = settings.named_variables();
         let variables = rows.chain(&named);
         let keys = variables.filter_map(|variable| self.environment.get(variable)).map(str::trim);
-        Redactor::new(access.secrets().chain(keys))
+        Redactor::new(access.secrets().chain(keys).chain(of_servers.iter().map(String::as_str)))
     }
 
     /// The session's model and why: what was asked for, else the first provider that can be reached, else the

@@ -18,6 +18,7 @@ mod web_search;
 mod write;
 
 pub(crate) mod input;
+mod outside;
 mod reading;
 mod writing;
 
@@ -48,7 +49,9 @@ use locum_core::transcript::{Intent, ToolOutput, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::content::hash as content_hash;
 use self::desk_tool::DeskTool;
+pub(crate) use self::outside::marked as marked_as_outside;
 use self::reading::ReadingTool;
 pub(crate) use self::web_fetch::WebFetch;
 pub(crate) use self::web_search::{SearchEngine, SearchKind, WebSearch};

@@ -12,9 +12,15 @@ use crate::output::{Exit, Output};
 
 pub(super) async fn chain(args: args::Chain, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
-    let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref(), &args.routing)?;
+    let exit = ask(args, &door, output).await;
+    door.leave().await;
+    exit
+}
+
+async fn ask(args: args::Chain, door: &Door, output: Output) -> anyhow::Result<Exit> {
+    let tasks = foreground::entries(door, args.entries, args.tasks.as_deref(), &args.routing)?;
     let action = SubagentAction::Chain(Many { tasks, background: None });
-    match foreground::ask(&door, action, FaceDefaults::person()).await {
+    match foreground::ask(door, action, FaceDefaults::person()).await {
         Asked::Interrupted => Ok(run::interrupted(output)),
         Asked::Answered(answer) => match *answer {
             Err(refusal) => Ok(output.refuse(&refusal)),
@@ -22,7 +28,7 @@ pub(super) async fn chain(args: args::Chain, global: &Global, output: Output) ->
                 if output.is_json() {
                     output.json(&chain);
                 } else {
-                    run::show(&door, &chain.collected).await;
+                    run::show(door, &chain.collected).await;
                     output.note(&format!("step {} of {}", chain.step, chain.steps));
                 }
                 Ok(run::exit_of(&chain.collected))

@@ -21,5 +21,7 @@ pub(super) async fn map(args: args::Map, global: &Global, output: Output) -> any
     let entry = foreground::entry(&door, args.agent, args.task, args.options);
     let action = SubagentAction::Map(MapOver { entry, inputs, background: false });
     let face = FaceDefaults { concurrency: Some(args.concurrency), ..FaceDefaults::person() };
-    Ok(parallel::present(&door, foreground::ask(&door, action, face).await).await)
+    let exit = parallel::present(&door, foreground::ask(&door, action, face).await).await;
+    door.leave().await;
+    Ok(exit)
 }

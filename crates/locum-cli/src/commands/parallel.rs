@@ -16,7 +16,9 @@ pub(super) async fn parallel(args: args::Parallel, global: &Global, output: Outp
     let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref(), &args.routing)?;
     let action = SubagentAction::Parallel(Many { tasks, background: None });
     let face = FaceDefaults { concurrency: Some(args.concurrency), ..FaceDefaults::person() };
-    Ok(present(&door, foreground::ask(&door, action, face).await).await)
+    let exit = present(&door, foreground::ask(&door, action, face).await).await;
+    door.leave().await;
+    Ok(exit)
 }
 
 /// Shows the results of many tasks; success is that all of them completed.

@@ -12,9 +12,15 @@ use crate::output::{Exit, Output};
 
 pub(super) async fn race(args: args::Race, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
-    let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref(), &args.routing)?;
+    let exit = ask(args, &door, output).await;
+    door.leave().await;
+    exit
+}
+
+async fn ask(args: args::Race, door: &Door, output: Output) -> anyhow::Result<Exit> {
+    let tasks = foreground::entries(door, args.entries, args.tasks.as_deref(), &args.routing)?;
     let action = SubagentAction::Race(Many { tasks, background: None });
-    match foreground::ask(&door, action, FaceDefaults::person()).await {
+    match foreground::ask(door, action, FaceDefaults::person()).await {
         Asked::Interrupted => Ok(run::interrupted(output)),
         Asked::Answered(answer) => match *answer {
             Err(refusal) => Ok(output.refuse(&refusal)),
@@ -22,7 +28,7 @@ pub(super) async fn race(args: args::Race, global: &Global, output: Output) -> a
                 if output.is_json() {
                     output.json(&race);
                 } else {
-                    run::show(&door, &race.collected).await;
+                    run::show(door, &race.collected).await;
                     let names: Vec<String> = race.cancelled.iter().map(ToString::to_string).collect();
                     if !names.is_empty() {
                         output.note(&format!("cancelled: {}", names.join(", ")));

@@ -21,17 +21,19 @@ pub(super) async fn run(args: args::Run, global: &Global, output: Output) -> any
     // What neither flag says is the agent's to say.
     let background = (args.background || args.wait).then_some(args.background);
     let action = SubagentAction::Run(Run { entry, background });
-    match foreground::ask(&door, action, FaceDefaults::person()).await {
-        Asked::Interrupted => Ok(interrupted(output)),
+    let exit = match foreground::ask(&door, action, FaceDefaults::person()).await {
+        Asked::Interrupted => interrupted(output),
         Asked::Answered(answer) => {
             let is_left = matches!(*answer, Ok(Response::Background(_)));
             let exit = present(&door, *answer).await;
             if is_left {
-                door.opened.desk.close().await.context("unfinished tasks could not be handed on")?;
+                door.opened.desk.clone().close().await.context("unfinished tasks could not be handed on")?;
             }
-            Ok(exit)
+            exit
         }
-    }
+    };
+    door.leave().await;
+    Ok(exit)
 }
 
 pub(super) fn interrupted(output: Output) -> Exit {

@@ -11,8 +11,14 @@ use crate::output::{Exit, Output};
 
 pub(super) async fn spawn(args: args::Spawn, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Person, Executor::Detached)?;
+    let exit = ask(args, &door, output).await;
+    door.leave().await;
+    exit
+}
+
+async fn ask(args: args::Spawn, door: &Door, output: Output) -> anyhow::Result<Exit> {
     let task = foreground::task_text(&args.task)?;
-    let mut entry = foreground::entry(&door, args.agent, task, args.options);
+    let mut entry = foreground::entry(door, args.agent, task, args.options);
     entry.depends_on = Some(args.depends_on).filter(|ids| !ids.is_empty());
     entry.queue = args.queue.then_some(true);
     entry.idempotency_key = args.idempotency_key;

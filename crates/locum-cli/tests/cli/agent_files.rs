@@ -187,8 +187,8 @@ fn strict_refuses_what_would_be_left_out_and_nothing_is_written() {
         ("toolless", "tools: ls, Teleport", "the tool `Teleport`"),
         ("endless", "tools: ls\nmaxTurns: 99", "99"),
         ("modelless", "tools: ls\nmodel: nobodys-model", "`nobodys-model` is not known"),
-        ("serverless", "tools: ls\nmcpServers: github", "the MCP servers of the agent are not reached: github"),
         ("hooked", "tools: ls\nhooks: {stop: rm}", "`hooks`: locum runs no hooks yet"),
+        ("serverless", "tools: ls\nmcpServers: github", "the agent's MCP server `github` is not reached"),
     ];
     for (name, fields, loss) in cases {
         home.write(&format!("agents/{name}.md"), &format!("---\ndescription: d\n{fields}\n---\nYou help.\n"));

@@ -20,6 +20,8 @@ mod answers;
 mod ask;
 mod background;
 mod bad_input;
+mod borrowed_over_http;
+mod borrowed_tools;
 mod commands;
 mod defaults;
 mod doctor;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::admission::{Premises, agent_not_found, finding};
+use crate::admission::{Premises, agent_not_found, finding, servers};
 use crate::agent::tool_names::{SUBAGENT, canonical};
 use crate::agent::{AgentSpec, Roster, Source, extends, roster};
 use crate::ids::AgentName;
@@ -130,11 +130,15 @@ fn check_prompt(prompt: &str) -> Result<(), Refusal> {
 fn check_tools(request: &Define, premises: &Premises<'_>) -> Result<(), Refusal> {
     for name in request.tools.iter().flatten() {
         let ours = canonical(name);
-        if ours == SUBAGENT || premises.tools.iter().any(|tool| tool.name == ours) {
+        let is_here = premises.tools.iter().any(|tool| tool.name == ours);
+        if ours == SUBAGENT || is_here || servers::offers(ours, premises) {
             continue;
         }
         let shown: String = name.chars().take(80).collect();
         let refusal = Refusal::new(Code::InvalidTool, format!("there is no tool called `{shown}`"));
+        if ours.starts_with(servers::PREFIX) {
+            return Err(refusal.hint(servers::find(ours, premises).err().unwrap_or_default()));
+        }
         let near = roster::nearest(name, premises.tools.iter(), |tool| tool.name.as_str());
         let names: Vec<&str> = match near.as_slice() {
             [] => premises.tools.iter().map(|tool| tool.name.as_str()).collect(),

@@ -36,7 +36,7 @@ pub fn explain(
         entry: &SpawnEntry::default(),
         completed: &completed,
         choice: &choice,
-        tools: &granted.receipt,
+        granted: &granted,
         max_turns,
         clamped: clamped.as_deref(),
         isolation: agent.isolation.unwrap_or(Isolation::None),

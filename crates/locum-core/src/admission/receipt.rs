@@ -3,6 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::admission::tools::Granted;
 use crate::agent::fallbacks::Completed;
 use crate::agent::fields::Field;
 use crate::agent::roster::Found;
@@ -10,7 +11,7 @@ use crate::agent::said::{said, unhonoured};
 use crate::agent::{AgentSpec, Isolation};
 use crate::protocol::{Refusal, SpawnEntry};
 use crate::routing::{Choice, ChosenBy};
-use crate::task::plan::{AgentReceipt, Dropped, Plan, Receipt, ToolsReceipt, ValueReceipt};
+use crate::task::plan::{AgentReceipt, Dropped, Plan, Receipt, ValueReceipt};
 
 /// Where a value comes from that nobody said.
 const BUILT_IN: &str = "built-in";
@@ -22,7 +23,7 @@ pub(super) struct Given<'a> {
     pub(super) entry: &'a SpawnEntry,
     pub(super) completed: &'a Completed,
     pub(super) choice: &'a Choice,
-    pub(super) tools: &'a ToolsReceipt,
+    pub(super) granted: &'a Granted,
     pub(super) max_turns: u32,
     /// What is said about turns that were asked for and are not given.
     pub(super) clamped: Option<&'a str>,
@@ -51,11 +52,11 @@ impl Given<'_> {
                 source: found.agent.source.as_str().to_owned(),
             },
             model: self.choice.receipt.clone(),
-            tools: self.tools.clone(),
+            tools: self.granted.receipt.clone(),
             max_turns: self.max_turns,
             isolation: self.isolation,
             sandbox: sandbox.map(str::to_owned),
-            mcp_servers: Vec::new(),
+            mcp_servers: self.granted.servers.clone(),
             origins: self.values(&said(agent)).into_iter().map(named).collect(),
             not_honoured: kept.map(|(name, why)| Dropped { name: name.to_owned(), why: why.to_owned() }).collect(),
         }
@@ -82,7 +83,6 @@ impl Given<'_> {
 
     /// The values that every task has; `said` is what its agent says.
     fn values(&self, said: &[(&'static str, Json)]) -> Vec<(Field, ValueReceipt)> {
-        let agent = &self.completed.agent;
         let asked =
             |field: Field| said.iter().find(|(name, _)| *name == field.as_str()).map(|(_, value)| value.clone());
         let value = |field: Field, called: Option<Json>, effective: Json, why: Option<String>| {
@@ -103,15 +103,17 @@ impl Given<'_> {
             why: is_reasoned.then(|| model.why.clone()),
         };
         let dropped: Vec<String> =
-            self.tools.dropped.iter().map(|tool| format!("without {}: {}", tool.name, tool.why)).collect();
+            self.granted.receipt.dropped.iter().map(|tool| format!("without {}: {}", tool.name, tool.why)).collect();
         let dropped = (!dropped.is_empty()).then(|| dropped.join("; "));
+        let unreached = &self.granted.unreached;
+        let unreached = (!unreached.is_empty()).then(|| unreached.join("; "));
         let isolation = self.entry.isolation.map(|asked| json!(asked));
         let mut values = vec![
             (Field::Model, model),
-            value(Field::Tools, None, json!(self.tools.effective), dropped),
+            value(Field::Tools, None, json!(self.granted.receipt.effective), dropped),
             value(Field::MaxTurns, None, json!(self.max_turns), self.clamped.map(str::to_owned)),
             value(Field::Isolation, isolation, json!(self.isolation), None),
-            value(Field::McpServers, None, json!([]), unreached(agent)),
+            value(Field::McpServers, None, json!(self.granted.servers), unreached),
         ];
         if let Some(seconds) = self.timeout_s {
             values.push(value(Field::Timeout, self.entry.timeout.map(|asked| json!(asked)), json!(seconds), None));
@@ -144,12 +146,6 @@ fn receipt_name(field: Field) -> &'static str {
         Field::McpServers => "mcp_servers",
         other => other.as_str(),
     }
-}
-
-/// What is said about the servers that an agent asks for: none is reached.
-pub(super) fn unreached(agent: &AgentSpec) -> Option<String> {
-    let servers = agent.mcp_servers.as_deref().filter(|servers| !servers.is_empty())?;
-    Some(format!("the MCP servers of the agent are not reached: {}", servers.join(", ")))
 }
 
 /// Refuses a plan that gives less than was asked for, or something else.

@@ -200,7 +200,7 @@ impl Admission<'_> {
     }
 
     fn plan(&self, order: &Order, found: &Found, start: StartRule, depth_left: u32) -> Result<Plan, Refusal> {
-        let completed = self.premises.fallbacks.complete(&found.agent);
+        let completed = &self.premises.fallbacks.complete(&found.agent);
         let agent = &completed.agent;
         let (entry, premises) = (&order.entry, self.premises);
         let (max_turns, clamped) = premises.turns_of(agent, self.face);
@@ -222,10 +222,9 @@ impl Admission<'_> {
         let (fallback, unknown) = routing::fallback(&choice, own, premises.catalogue);
         let isolation = isolation(entry, agent, premises)?;
         let runs_commands = granted.tools.iter().any(|tool| premises.commands.tools.contains(&tool.name));
-        let (tools, clamped) = (&granted.receipt, clamped.as_deref());
-        let timeout_s = budget.timeout_s;
+        let (clamped, timeout_s) = (clamped.as_deref(), budget.timeout_s);
         let given =
-            Given { entry, completed: &completed, choice: &choice, tools, max_turns, clamped, isolation, timeout_s };
+            Given { entry, completed, choice: &choice, granted: &granted, max_turns, clamped, isolation, timeout_s };
         let receipt = given.receipt(found, premises.commands.sandbox.filter(|_| runs_commands));
         let Choice { model, warning, .. } = choice;
         let price = premises.catalogue.price_of(&model);
@@ -265,7 +264,7 @@ impl Admission<'_> {
                 .chain(unknown)
                 .chain(unkept)
                 .chain(premises.about_network(agent).filter(|_| runs_commands))
-                .chain(receipt::unreached(agent))
+                .chain(granted.unreached)
                 .collect(),
         })
     }

@@ -21,6 +21,7 @@ mod order_of_checks;
 mod receipts;
 mod release;
 mod routing;
+mod servers;
 mod session_life;
 mod shared_context;
 mod workspace;

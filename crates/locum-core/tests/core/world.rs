@@ -1,6 +1,6 @@
 //! A small project: a few agents, tools and models, and a session. Cases change the field that they are about.
 
-use locum_core::admission::{self, Admitted, Caller, Order, ParentTask, Premises, Processes, Worktrees};
+use locum_core::admission::{self, Admitted, Caller, KnownServer, Order, ParentTask, Premises, Processes, Worktrees};
 use locum_core::agent::{AgentSpec, Fallbacks, Roster, Source};
 use locum_core::ids::{AgentName, Identity, SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::limits::Limits;
@@ -45,6 +45,7 @@ pub(crate) struct World {
     pub(crate) view: SessionView,
     pub(crate) worktrees: Worktrees,
     pub(crate) processes: Processes,
+    pub(crate) servers: Vec<KnownServer>,
 }
 
 impl World {
@@ -76,6 +77,7 @@ impl World {
             view: SessionView { next_task: 1, ..SessionView::default() },
             worktrees: Worktrees::Possible,
             processes: Processes::Possible,
+            servers: Vec::new(),
         };
         world.add("reader", |agent| agent.tools = None);
         world.add("worker", |agent| agent.tools = Some(TOOLS.map(|(name, _)| name.to_owned()).to_vec()));
@@ -118,6 +120,7 @@ impl World {
 
     pub(crate) fn premises(&self) -> Premises<'_> {
         Premises {
+            servers: &self.servers,
             commands: locum_core::admission::Commands::default(),
             permissions: &self.permissions,
             session: &self.session,

@@ -2,14 +2,16 @@
 //! acts once it is trusted. A change of any of it asks again. Nothing in a project can write here.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use locum_core::ids::Timestamp;
 use locum_core::limits;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+
+use crate::private_file;
 
 /// The version of the list that this binary writes.
 const VERSION: u32 = 1;
@@ -144,28 +146,18 @@ impl TrustList {
         }
         let text =
             serde_json::to_string_pretty(&Kept { version: VERSION, projects }).map_err(|error| self.failed(error))?;
-        self.write(&text).map_err(|error| self.failed(error))
+        private_file::replace(&self.path, &text).map_err(|error| self.failed(error))
     }
 
     /// Held while the list is changed, so that two commands do not lose each other's change.
     fn lock(&self) -> Result<Flock<File>, TrustError> {
         if let Some(directory) = self.path.parent() {
-            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-            made.map_err(|error| self.failed(error))?;
+            private_file::make_directory(directory).map_err(|error| self.failed(error))?;
         }
         let path = self.path.with_extension("lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
         let file = file.map_err(|error| self.failed(error))?;
         Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| self.failed(error))
-    }
-
-    /// Writes beside the list and puts it in its place, so that no reader sees half of it.
-    fn write(&self, text: &str) -> std::io::Result<()> {
-        let beside = self.path.with_extension("new");
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, &self.path)
     }
 
     fn failed(&self, why: impl std::fmt::Display) -> TrustError {

@@ -325,7 +325,7 @@ impl<'a, 'b> Parent<'a, 'b> {
         };
         let stop = CancellationToken::new();
         let scope = ToolScope { intent, ..tool_scope(self.task, hands, &self.desk, stop.clone()) };
-        let (name, running) = (name.to_owned(), call(Arc::clone(tool), scope));
+        let (name, running) = (name.to_owned(), call(tool, scope));
         let guarded = async move {
             // Blocking work that outlives its future sees this and ends.
             let _ended = stop.drop_guard();

@@ -86,11 +86,12 @@ impl Desk {
     pub(super) async fn list_agents(&self, face: &FaceDefaults) -> Result<Response, Refusal> {
         let (caller, session, face) = (self.caller.clone(), self.session.clone(), face.clone());
         let (now, muster) = (self.engine.hands.clock.now(), self.engine.staff.now());
+        let servers = self.engine.hands.servers.known();
         let lookup = Lookup { agents: true, ..Lookup::default() };
         let (_, agents) = self
             .engine
             .decide(&self.session, lookup, move |engine, view| {
-                let premises = engine.premises(&session, &caller, &muster, now);
+                let premises = engine.premises(&session, &caller, &muster, &servers, now);
                 Ok((Vec::new(), admission::list_agents(&premises, &face, view)))
             })
             .await?;
@@ -109,9 +110,10 @@ impl Desk {
     pub async fn all_agents(&self, face: &FaceDefaults) -> Result<Vec<ListedAgent>, Refusal> {
         let (caller, session, face) = (self.caller.clone(), self.session.clone(), face.clone());
         let (now, muster) = (self.engine.hands.clock.now(), self.engine.staff.now());
+        let servers = self.engine.hands.servers.known();
         let lookup = Lookup { agents: true, ..Lookup::default() };
         let listing = move |engine: &Engine, view: &SessionView| {
-            let premises = engine.premises(&session, &caller, &muster, now);
+            let premises = engine.premises(&session, &caller, &muster, &servers, now);
             let roster = admission::roster(&premises, view);
             let all = marked(&roster).into_iter();
             Ok((Vec::new(), all.map(|(agent, mark)| listed(agent, mark, &premises, &face)).collect()))
@@ -132,10 +134,11 @@ impl Desk {
     pub async fn show_agent(&self, name: &str, face: &FaceDefaults) -> Result<ShownAgent, Refusal> {
         let (caller, session, face) = (self.caller.clone(), self.session.clone(), face.clone());
         let (now, muster) = (self.engine.hands.clock.now(), self.engine.staff.now());
+        let servers = self.engine.hands.servers.known();
         let lookup = Lookup { agents: true, ..Lookup::default() };
         let requested = name.to_owned();
         let showing = move |engine: &Engine, view: &SessionView| {
-            let premises = engine.premises(&session, &caller, &muster, now);
+            let premises = engine.premises(&session, &caller, &muster, &servers, now);
             let roster = admission::roster(&premises, view);
             let untrusted = roster.find_untrusted(&requested).map(|agent| agent.name.clone());
             let found = untrusted.or_else(|| roster.find(&requested).map(|found| found.agent.name.clone()));

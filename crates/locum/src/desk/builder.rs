@@ -2,6 +2,7 @@
 
 mod limits;
 mod models;
+mod servers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::faces::FaceSettings;
 use crate::hands::{Hands, Toolbox};
 use crate::jobs::Jobs;
 use crate::launch::Launcher;
+use crate::mcp_servers::{McpServer, McpServers, Network};
 use crate::operation_log::OperationLog;
 use crate::pool::Pool;
 use crate::process::{self, Life};
@@ -52,7 +54,7 @@ use crate::worker::Worker;
 /// | what | with | default |
 /// |---|---|---|
 /// | who can be asked | [`agent`](Self::agent), [`bundled_agents`](Self::bundled_agents), [`agent_files`](Self::agent_files) | nobody |
-/// | what they can do | [`tool`](Self::tool), [`standard_tools`](Self::standard_tools) | nothing but talk |
+/// | what they can do | [`tool`](Self::tool), [`standard_tools`](Self::standard_tools), [`mcp_servers`](Self::mcp_servers) | nothing but talk |
 /// | who answers | [`model`](Self::model), [`access`](Self::access), [`session_model`](Self::session_model) | the offline model |
 /// | who answers otherwise | [`known_models`](Self::known_models), [`routing`](Self::routing), [`fallback_models`](Self::fallback_models) | the built-in catalogue, nobody |
 /// | where tasks are kept | [`store`](Self::store) | in memory |
@@ -115,6 +117,9 @@ pub struct DeskBuilder {
     dialer: Arc<Dialer>,
     sandbox: Option<Sandbox>,
     permissions: Permissions,
+    servers: Vec<McpServer>,
+    left_out_servers: Vec<(String, String)>,
+    pins: Option<PathBuf>,
 }
 
 impl Default for DeskBuilder {
@@ -154,6 +159,9 @@ impl Default for DeskBuilder {
             dialer: Arc::default(),
             sandbox: None,
             permissions: Permissions::default(),
+            servers: Vec::new(),
+            left_out_servers: Vec::new(),
+            pins: None,
         }
     }
 }
@@ -383,6 +391,7 @@ impl DeskBuilder {
         if self.apart && worker_program.is_none() {
             return Err(BuildError::NoWorker);
         }
+        let network = Network { proxy: self.access.proxy.clone(), ca_file: self.access.ca_file.clone() };
         let mut registry = Registry::new(self.access);
         if let Some(everyone) = self.everyone {
             registry = registry.answered_by(everyone);
@@ -396,14 +405,17 @@ impl DeskBuilder {
         let catalogue = super::models::catalogue(&registry, self.model, &self.fallback, self.routing)?;
         let catalogue = models::priced(catalogue, &self.prices)?;
         let staff = Staff::new(cleaned(&self.roster, &self.redactor)?, self.search, self.redactor.clone());
+        let servers = McpServers::new(self.servers, self.left_out_servers, self.pins, self.sandbox.clone(), network);
+        let servers = Arc::new(servers);
         let engine = Engine {
             hands: Hands {
                 store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
                 models: registry,
-                tools: Toolbox::new(self.tools),
+                tools: Toolbox::new(self.tools, Arc::clone(&servers)),
                 clock: self.clock,
                 pool: Arc::new(Pool::default()),
                 jobs: Arc::new(Jobs::new(self.sandbox, self.dialer)),
+                servers,
                 worktrees: self.worktrees,
                 writers: Arc::default(),
                 hub: Hub::default(),

@@ -12,11 +12,13 @@ impl Desk {
         self.check_enabled()?;
         let (caller, session) = (self.caller.clone(), self.session.clone());
         let (now, muster) = (self.engine.hands.clock.now(), self.engine.staff.now());
+        self.meet_servers_for(&request, &muster).await;
+        let servers = self.engine.hands.servers.known();
         let lookup = Lookup { agents: true, ..Lookup::default() };
         let (_, defined) = self
             .engine
             .decide(&self.session, lookup, move |engine, view| {
-                let premises = engine.premises(&session, &caller, &muster, now);
+                let premises = engine.premises(&session, &caller, &muster, &servers, now);
                 let (defined, change) = admission::define(&request, &premises, view)?;
                 Ok((vec![change], defined))
             })

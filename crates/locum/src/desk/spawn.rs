@@ -101,9 +101,11 @@ impl Desk {
         let lookup = Lookup { purses: self.purses(&orders, face), ..lookup_for(&orders) };
         let requested: Vec<String> = orders.iter().map(|order| order.entry.agent.clone()).collect();
         let (desk, caller, session, face) = (self.clone(), self.caller.clone(), self.session.clone(), face.clone());
-        let (now, muster) = (self.engine.hands.clock.now(), self.engine.staff.now());
+        let muster = self.engine.staff.now();
+        self.meet_servers_of(&orders, &muster).await?;
+        let (now, servers) = (self.engine.hands.clock.now(), self.engine.hands.servers.known());
         let decision = move |engine: &crate::engine::Engine, view: &locum_core::session::SessionView| {
-            let premises = engine.premises(&session, &caller, &muster, now);
+            let premises = engine.premises(&session, &caller, &muster, &servers, now);
             let verdicts = admission::admit(&orders, &face, &premises, view);
             if together == Together::AllOrNone
                 && let Some((place, refusal)) = first_refusal(&verdicts)

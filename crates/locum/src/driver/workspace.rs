@@ -1,5 +1,7 @@
 //! The two steps of a task that has a worktree to itself.
 
+use std::path::Path;
+
 use locum_core::liveness::Patience;
 use locum_core::task::TaskEvent;
 use locum_core::task::event::{Activity, StopCause};
@@ -32,6 +34,8 @@ impl Driver<'_> {
     /// Sees to what is in the worktree. Only a hand-over ends that early: a task that was cancelled has work too.
     pub(super) async fn close_workspace(&mut self) -> Result<Next, JournalError> {
         self.flush().await?;
+        // Nothing may write there while it is seen to.
+        self.hands.servers.end_below(Path::new(self.task.root())).await;
         let stop = self.signals.hand_over.clone();
         match workspace::closed(self.hands, self.task, stop).await {
             None => Ok(Next::HandOver),

@@ -7,9 +7,9 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::prctl::{set_no_new_privs, set_pdeathsig};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::stat::Mode;
-use nix::unistd::{Pid, chdir, dup2_stdin, dup2_stdout, execvpe, setsid};
+use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, execvpe, setsid};
 
-use super::order::{Order, Report};
+use super::order::{Order, Report, StandardFiles};
 use super::watch::{hear_children, tell};
 use super::{Level, file_rules, raw, rlimits, system_calls};
 
@@ -33,7 +33,7 @@ fn become_command(order: &Order) -> Result<std::convert::Infallible, String> {
     let arguments = strings(order.program.clone())?;
     let variables = strings(order.variables.iter().map(|(name, value)| format!("{name}={value}")).collect())?;
     let program = arguments.first().ok_or("there is no command")?;
-    standard_files()?;
+    standard_files(order)?;
     setsid().map_err(|error| format!("no session can be made: {error}"))?;
     set_pdeathsig(Signal::SIGKILL).map_err(|error| format!("the launcher's end cannot be noticed: {error}"))?;
     chdir(&order.directory)
@@ -47,12 +47,24 @@ fn become_command(order: &Order) -> Result<std::convert::Infallible, String> {
         .map_err(|error| format!("{} cannot be started: {error}", order.program.first().map_or("", String::as_str)))
 }
 
-/// Nothing to read, and both outputs in one stream.
-fn standard_files() -> Result<(), String> {
+/// Opens what the command reads and writes, before it is restricted.
+fn standard_files(order: &Order) -> Result<(), String> {
     let failed = |error: nix::errno::Errno| format!("the standard files cannot be set up: {error}");
-    let nothing = open("/dev/null", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(failed)?;
-    dup2_stdin(&nothing).map_err(failed)?;
-    dup2_stdout(raw::standard(raw::Standard::Output)).map_err(failed)
+    let stream = raw::standard(raw::Standard::Output);
+    match order.files {
+        StandardFiles::Output => {
+            let nothing = open("/dev/null", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(failed)?;
+            dup2_stdin(&nothing).map_err(failed)?;
+            dup2_stdout(stream).map_err(failed)
+        }
+        StandardFiles::Conversation => {
+            let place = order.complaints_inside();
+            let complaints = open(&place, OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(failed)?;
+            dup2_stdin(stream).map_err(failed)?;
+            dup2_stdout(stream).map_err(failed)?;
+            dup2_stderr(&complaints).map_err(failed)
+        }
+    }
 }
 
 fn restrict(order: &Order) -> Result<(), String> {

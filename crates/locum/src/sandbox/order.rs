@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::Level;
+use super::hiding::OUTPUTS;
+
+/// The name of the pipe for complaints.
+const COMPLAINTS: &str = "complaints";
 
 /// The port in a command's network at which connections to the outside arrive: the usual one of proxies.
 pub(crate) const ENTRANCE_PORT: u16 = 3128;
@@ -34,6 +38,18 @@ pub(crate) struct Order {
     /// Whether its network has an entrance; only at the level `full`.
     #[serde(default)]
     pub(crate) has_entrance: bool,
+    /// What its standard files are.
+    pub(crate) files: StandardFiles,
+}
+
+/// What the standard files of a command are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StandardFiles {
+    /// Nothing to read, and both outputs in one stream.
+    Output,
+    /// One stream for both directions, and a pipe with a name for complaints.
+    Conversation,
 }
 
 impl Order {
@@ -45,6 +61,19 @@ impl Order {
     /// The whole output of the task's commands; they may read it.
     pub(crate) fn outputs(&self) -> PathBuf {
         self.private.join("output")
+    }
+
+    /// The pipe that a conversation's complaints go to, as the system outside calls it.
+    pub(crate) fn complaints(&self) -> PathBuf {
+        self.outputs().join(COMPLAINTS)
+    }
+
+    /// The same as the command knows it.
+    pub(crate) fn complaints_inside(&self) -> PathBuf {
+        match self.level {
+            Level::Full => PathBuf::from(OUTPUTS).join(COMPLAINTS),
+            Level::Landlock | Level::None => self.complaints(),
+        }
     }
 
     /// An empty directory, on which the command's view of all files is built.

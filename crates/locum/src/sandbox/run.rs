@@ -27,6 +27,8 @@ pub(crate) enum OutputTo {
     File(File),
     /// Nowhere.
     Nowhere,
+    /// To whoever has the other end, which the command also reads.
+    Socket(OwnedFd),
 }
 
 /// A command under way. Dropping it, like [`Running::stop`], asks its launcher to end it, which goes on by itself.
@@ -61,6 +63,7 @@ impl Running {
             OutputTo::Reader => Stdio::piped(),
             OutputTo::File(file) => Stdio::from(file),
             OutputTo::Nowhere => Stdio::null(),
+            OutputTo::Socket(socket) => Stdio::from(socket),
         };
         let failed = |error: io::Error| format!("the launcher {} cannot be started: {error}", program.display());
         let (mut wanted, theirs) = UnixStream::pair().map_err(failed)?;

@@ -9,6 +9,10 @@ use locum_models::providers;
 pub const LOCUM_HOME: &str = "LOCUM_HOME";
 /// Names the session that a verb works in.
 pub const LOCUM_SESSION: &str = "LOCUM_SESSION";
+/// The MCP servers that may be reached, with commas between them, where that is not all of them.
+pub const LOCUM_MCP_SERVERS: &str = "LOCUM_MCP_SERVERS";
+/// The same, as other programs say it.
+pub const PI_MCP_SERVERS: &str = "PI_MCP_SERVERS";
 /// Directories with agents, with colons between them, in the place of those of the user and of locum itself.
 pub const LOCUM_AGENT_PATH: &str = "LOCUM_AGENT_PATH";
 
@@ -55,6 +59,11 @@ impl Environment {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// A variable, also an empty one: for lists, where empty means none.
+    pub fn get_list(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
     /// The variables that locum reads, for a worker that has no environment of its own.
     pub(crate) fn known_to_locum(&self) -> BTreeMap<String, String> {
         let standard = ["HOME", LOCUM_HOME, LOCUM_AGENT_PATH, "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
@@ -66,6 +75,10 @@ impl Environment {
                 let value = self.get(&name)?.to_owned();
                 Some((name, value))
             })
+            .chain([LOCUM_MCP_SERVERS, PI_MCP_SERVERS].into_iter().filter_map(|name| {
+                let value = self.get_list(name)?;
+                Some((name.to_owned(), value.to_owned()))
+            }))
             .collect()
     }
 

@@ -85,6 +85,11 @@ impl Places {
         self.state.join("server.json")
     }
 
+    /// What MCP servers offered when they were first seen.
+    pub fn mcp_servers(&self) -> PathBuf {
+        self.state.join("mcp")
+    }
+
     /// The operation logs.
     pub fn logs(&self) -> PathBuf {
         self.state.join("logs")

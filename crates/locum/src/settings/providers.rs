@@ -108,8 +108,8 @@ impl Settings {
         }
     }
 
-    /// The variables that the settings name: keys and headers of providers, and the key of the search engine.
-    pub(crate) fn named_variables(&self) -> Vec<String> {
+    /// The variables that the settings name for providers: keys and headers, and the key of the search engine.
+    pub(super) fn variables_of_providers(&self) -> Vec<String> {
         let variables = self.provider_names().into_iter().flat_map(|name| {
             let ProviderSettings { key_variable, headers, .. } = self.provider(name);
             let in_headers = headers.into_iter().filter_map(|(_, value)| value.strip_prefix('$').map(str::to_owned));
@@ -120,7 +120,7 @@ impl Settings {
 }
 
 /// The number of the first line that begins so; 1 if none does.
-fn line_beginning(text: &str, beginning: &str) -> usize {
+pub(super) fn line_beginning(text: &str, beginning: &str) -> usize {
     text.lines().position(|line| line.trim_start().starts_with(beginning)).map_or(1, |line| line + 1)
 }
 
@@ -158,7 +158,7 @@ fn leaves(provider: &str, field: &str, value: &Value) -> Result<Vec<(String, Val
     Ok(vec![(name, value.clone())])
 }
 
-fn texts(name: &str, table: &Table) -> Option<Vec<(String, Value)>> {
+pub(super) fn texts(name: &str, table: &Table) -> Option<Vec<(String, Value)>> {
     table.iter().map(|(key, value)| value.is_str().then(|| (format!("{name}.{key}"), value.clone()))).collect()
 }
 
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(settings.provider("acme"), acme);
         assert_eq!(settings.provider("openai").base_url.as_deref(), Some("http://variable/v1"));
         assert_eq!(settings.provider("ollama").base_url.as_deref(), Some("http://box:11434/v1"));
-        assert_eq!(settings.named_variables(), ["ACME_KEY", "ACME_HEADER"]);
+        assert_eq!(settings.variables_of_providers(), ["ACME_KEY", "ACME_HEADER"]);
         let origin =
             |name: &str| settings.all().iter().find(|setting| setting.name == name).unwrap().origin.to_string();
         assert_eq!(origin("providers.openai.base_url"), "$OPENAI_BASE_URL");

@@ -26,6 +26,11 @@ pub(super) fn watch(engine: &Arc<Engine>) {
                     return;
                 }
                 mind(&engine).await;
+                let servers = Arc::clone(&engine.hands.servers);
+                if servers.has_open() {
+                    // Ending takes its time, and others need to know that this process lives.
+                    engine.worker.tracker.spawn(async move { servers.end_idle().await });
+                }
             }
         });
     });

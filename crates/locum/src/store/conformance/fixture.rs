@@ -79,6 +79,7 @@ pub(crate) fn admission(session: &SessionKey, orders: Vec<Order>, caller: Caller
             rules: RoutingRules::default(),
         };
         let premises = Premises {
+            servers: &[],
             commands: locum_core::admission::Commands::default(),
             permissions: &locum_core::permission::Permissions::default(),
             session: &session,
