@@ -81,6 +81,19 @@ const STEPS: &[Step] = &[
         action: Action::Own { arguments: "foreign witness", run: foreign::witness::inert },
         full_only: true,
     },
+    Step {
+        name: "api-tester",
+        action: Action::Own { arguments: "foreign api-tester", run: foreign::api::tester },
+        full_only: true,
+    },
+    Step {
+        name: "crowd",
+        action: Action::Cargo {
+            arguments: "test --package locum-cli --test serve --locked many_readers",
+            environment: &[("LOCUM_TEST_CROWD", "200x1000")],
+        },
+        full_only: true,
+    },
 ];
 
 /// What became of one step.
@@ -241,6 +254,8 @@ mod tests {
                 "cargo xtask foreign requests",
                 "cargo xtask foreign local-model",
                 "cargo xtask foreign witness",
+                "cargo xtask foreign api-tester",
+                "LOCUM_TEST_CROWD=\"200x1000\" cargo test --package locum-cli --test serve --locked many_readers",
             ]
         );
     }

@@ -1,6 +1,7 @@
 //! Clients that others wrote, against the built binary: what they need is installed below the target folder in pinned
 //! versions, what they start they end, and what cannot be installed is a failure and not a reason to skip.
 
+pub(crate) mod api;
 pub(crate) mod models;
 pub(crate) mod witness;
 

@@ -42,6 +42,9 @@ pub(crate) struct Global {
     /// The session to work in [env: LOCUM_SESSION]
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// The server to ask, as http://HOST:PORT, instead of working in this process [env: LOCUM_SERVER]
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) server: Option<String>,
     /// The model, for example openai:gpt-5.4-mini, offline, scripted:FILE or replay:FILE
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,

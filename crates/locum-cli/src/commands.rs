@@ -28,6 +28,8 @@ mod tools;
 pub(crate) mod trust;
 mod worktree;
 
+pub(crate) use sessions::line as session_line;
+
 use std::time::Duration;
 
 use clap::CommandFactory;

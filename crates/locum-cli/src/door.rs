@@ -76,6 +76,8 @@ impl Door {
         orchestrator: Orchestrator,
         executor: Executor,
     ) -> anyhow::Result<Self> {
+        // Who may go to a server has looked for one before.
+        anyhow::ensure!(global.server.is_none(), "a server does not do this for others: leave --server out");
         let mut setup = setup(global, orchestrator, executor);
         if orchestrator == Orchestrator::Lead {
             setup.lead().context("locum cannot start")?;

@@ -3,10 +3,13 @@
 mod args;
 mod commands;
 mod door;
+mod entrance;
 mod lines;
 mod mcp;
 mod news;
 mod output;
+mod remote;
+mod roll;
 mod serve;
 mod tool_call;
 

@@ -1,14 +1,23 @@
 //! The HTTP door: `locum serve`. One process for a user's clients, whatever they are written in; the only module that
 //! knows axum.
 
+mod abandoned;
+mod agents;
 mod answer;
+mod board;
 mod connections;
+mod context;
+mod events;
 mod guard;
 mod hall;
 mod instance;
+mod metrics;
+mod openapi;
 mod parameters;
 mod requests;
 mod routes;
+mod sessions;
+mod tasks;
 mod token;
 
 use std::future::poll_fn;
@@ -27,6 +36,8 @@ use self::connections::Connections;
 use self::guard::Guard;
 use self::hall::Hall;
 use self::instance::Instance;
+pub(crate) use self::parameters::SESSION_HEADER;
+pub(crate) use self::token::{Token, read as read_token};
 use crate::args::{Global, ServeArgs};
 use crate::door::{Door, Orchestrator};
 use crate::output::{Exit, Output};
@@ -36,6 +47,10 @@ const LEAVING: Duration = Duration::from_millis(300);
 
 /// Serves until the process is told to end, then hands unfinished tasks on.
 pub(crate) async fn serve(args: ServeArgs, global: &Global, output: Output) -> anyhow::Result<Exit> {
+    if args.openapi {
+        output.answer(&serde_json::to_string_pretty(&openapi::document())?);
+        return Ok(Exit::Done);
+    }
     // From here on a signal is a wish to end, not an end.
     let mut signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
     let door = Door::open(global, output, Orchestrator::Model, Executor::InProcess)?;
@@ -48,7 +63,8 @@ pub(crate) async fn serve(args: ServeArgs, global: &Global, output: Output) -> a
     let desk = opened.desk;
     desk.follow_agent_files();
     adopt_all(&desk).await?;
-    let hall = Arc::new(Hall::new(desk.clone(), names_session));
+    let (forsaken, abandoned) = tokio::sync::mpsc::channel(abandoned::WAITING_MAX);
+    let hall = Arc::new(Hall::new(desk.clone(), names_session, forsaken));
     let router = routes::router(&hall, Guard::new(token, address, args.host));
     instance.note(&format!("http://{address}"), &desk.session().project)?;
     announce(output, address, &token_file);
@@ -62,7 +78,7 @@ pub(crate) async fn serve(args: ServeArgs, global: &Global, output: Output) -> a
         .await;
         hall.closing.cancel();
     };
-    tokio::join!(connections.accept(&hall.closing), told);
+    tokio::join!(connections.accept(&hall.closing), abandoned::end_forsaken(&hall, abandoned), told);
     tokio::time::sleep(LEAVING).await;
     hall.closed.cancel();
     connections.end().await;

@@ -9,6 +9,7 @@ pub mod refusal;
 pub mod request;
 pub mod response;
 pub mod schema;
+pub mod wire;
 
 pub use face::FaceDefaults;
 pub use refusal::{Code, Refusal};

@@ -69,7 +69,7 @@ bundled!(
 );
 
 /// An agent file that could not be read: the others are not affected.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FileProblem {
     /// The file.
     pub file: PathBuf,

@@ -4,6 +4,7 @@
 
 mod agents;
 mod board;
+mod browse;
 mod builder;
 mod cancel;
 mod collect;
@@ -20,6 +21,7 @@ mod sessions;
 mod spawn;
 mod status;
 pub(crate) mod storm;
+mod tail;
 mod wait;
 mod worktrees;
 
@@ -40,11 +42,13 @@ use crate::progress::Progress;
 use crate::{store, worker};
 
 pub use agents::{ListedAgent, Mark, ShownAgent, ShownValue};
+pub use browse::ShownTask;
 pub use builder::{BuildError, DeskBuilder};
 pub use follow::Following;
 pub use models::Routed;
 pub use orchestrator::ORCHESTRATOR;
 pub(crate) use sessions::fresh_session;
+pub use tail::{SessionTail, TaskTail};
 
 /// A handle on the engine, bound to one session and one caller. Cloning it is cheap.
 ///

@@ -45,7 +45,7 @@ use crate::process::Life;
 use crate::recorder::Recorder;
 use crate::redact::Redactor;
 use crate::sandbox::Sandbox;
-use crate::settings::environment::{Environment, LOCUM_SESSION};
+use crate::settings::environment::{Environment, LOCUM_SESSION, LOCUM_TOKEN};
 use crate::settings::{Origin, Places, Settings, SettingsError, SettingsFile, project_root, table};
 use crate::store;
 use crate::store::sqlite::SqliteStore;
@@ -336,7 +336,8 @@ impl Setup {
         matches!(self.session, SessionChoice::Named(_)) || self.environment.get(LOCUM_SESSION).is_some()
     }
 
-    fn session_id(&self) -> String {
+    /// The session that is worked in.
+    pub fn session_id(&self) -> String {
         let named = self.environment.get(LOCUM_SESSION).map(str::to_owned);
         match &self.session {
             SessionChoice::Named(name) => name.clone(),
@@ -354,7 +355,9 @@ impl Setup {
         let named = settings.named_variables();
         let variables = rows.chain(&named);
         let keys = variables.filter_map(|variable| self.environment.get(variable)).map(str::trim);
-        Redactor::new(access.secrets().chain(keys).chain(of_servers.iter().map(String::as_str)))
+        let token = self.environment.get(LOCUM_TOKEN);
+        let of_servers = of_servers.iter().map(String::as_str);
+        Redactor::new(access.secrets().chain(keys).chain(of_servers).chain(token))
     }
 
     /// The session's model and why: what was asked for, else the first provider that can be reached, else the

@@ -10,6 +10,7 @@ pub mod memory;
 pub mod sqlite;
 
 mod notice;
+mod position;
 mod settling;
 
 #[cfg(test)]
@@ -25,6 +26,8 @@ use locum_core::session::{Lookup, SessionChange, SessionView};
 use locum_core::task::Record;
 use locum_core::task::summary::{Standing, TaskSummary};
 use tokio::sync::watch;
+
+pub use position::{NoPosition, PlacedRecord, Position, Tail};
 
 /// Everything a store does. The futures it returns run on the engine's runtime and must not block it.
 pub trait Store: Sessions + Logs + Leases + Inbox {
@@ -49,7 +52,7 @@ pub trait Sessions: Send + Sync {
         decision: Decision,
     ) -> BoxFuture<'_, Result<Decided, DecideError>>;
 
-    /// Tasks on one line each, oldest first. May be dropped at any time.
+    /// Tasks on one line each, oldest first but for [`TaskQuery::Page`]. May be dropped at any time.
     fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>>;
 
     /// The sessions of a project, by id.
@@ -72,6 +75,11 @@ pub trait Logs: Send + Sync {
 
     /// The records after `after`, at most `most` of them. May be dropped at any time.
     fn records(&self, uid: &Uid, after: Seq, most: usize) -> BoxFuture<'_, Result<Vec<Record>, Error>>;
+
+    /// What the tasks of a session wrote after a position, in the order in which it became durable: about `most`
+    /// appends, and not all of them if that would take long. Whoever goes on from where it ended misses nothing and
+    /// sees nothing twice. With `most` 0 nothing is read, and it ends where everything does. May be dropped at any time.
+    fn tail(&self, session: &SessionKey, after: Position, most: usize) -> BoxFuture<'_, Result<Tail, Error>>;
 }
 
 /// Who works on which task.
@@ -143,6 +151,17 @@ pub enum TaskQuery {
     Children(Uid),
     /// Those that have not ended, of one session or of all.
     Unfinished(Option<SessionKey>),
+    /// A page of all tasks of a project, or of one session of it, newest first.
+    Page {
+        /// The project.
+        project: String,
+        /// The session; every one if left out.
+        session: Option<SessionId>,
+        /// Only what was accepted before this task.
+        before: Option<Uid>,
+        /// How many at most.
+        most: usize,
+    },
 }
 
 /// A task in a list.

@@ -19,6 +19,9 @@ pub(crate) struct ServeArgs {
     /// A further name under which clients reach it
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
+    /// Print the OpenAPI document of the server and end
+    #[arg(long)]
+    pub(crate) openapi: bool,
 }
 
 fn loopback(port: u16) -> SocketAddr {

@@ -1,23 +1,22 @@
 //! `locum agents`: who can be asked.
 
+use locum::Executor;
 use locum::agent::hidden::escape;
 use locum::agents::FileProblem;
 use locum::protocol::FaceDefaults;
-use locum::{Executor, ListedAgent};
-use serde_json::json;
 
 use super::agents_show;
 use crate::args::{Agents, Global};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output, Table};
+use crate::roll::Roll;
 
 pub(super) async fn agents(args: Agents, global: &Global, output: Output) -> anyhow::Result<Exit> {
-    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
-    let desk = &door.opened.desk;
+    let door = Entrance::open(global, output, Executor::InProcess)?;
     let exit = match args {
-        Agents::List => desk.all_agents(&FaceDefaults::person()).await.map(|listed| list(&door, &listed)),
+        Agents::List => door.roll().await.map(|roll| list(&door, &roll)),
         Agents::Show { name } => {
-            let shown = desk.show_agent(&name, &FaceDefaults::person()).await;
+            let shown = door.here()?.opened.desk.show_agent(&name, &FaceDefaults::person()).await;
             shown.map(|shown| agents_show::show(&shown, output))
         }
         // They need no desk of a runtime and were answered before one was made.
@@ -26,14 +25,13 @@ pub(super) async fn agents(args: Agents, global: &Global, output: Output) -> any
     Ok(exit.unwrap_or_else(|refusal| output.refuse(&refusal)))
 }
 
-fn list(door: &Door, listed: &[ListedAgent]) -> Exit {
-    let muster = door.opened.desk.muster();
+fn list(door: &Entrance, roll: &Roll) -> Exit {
     if door.output.is_json() {
-        door.output.json(&json!({"agents": listed, "problems": muster.problems, "project": muster.project}));
+        door.output.json(roll);
         return Exit::Done;
     }
     let mut table = Table::new(&["AGENT", "SOURCE", "MODEL", "TURNS", "TOOLS", "FOR"]);
-    for agent in listed {
+    for agent in &roll.agents {
         let line = &agent.line;
         let source = match agent.mark {
             Some(mark) => format!("{}, {}", line.source, mark.as_str()),
@@ -48,12 +46,12 @@ fn list(door: &Door, listed: &[ListedAgent]) -> Exit {
             escape(&line.description),
         ]);
     }
-    for problem in &muster.problems {
+    for problem in &roll.problems {
         let dash = || "-".to_owned();
         table.row([stem(problem), "broken".to_owned(), dash(), dash(), dash(), problem.to_string()]);
     }
     door.output.answer(&table.render(door.output.width()));
-    if let Some(project) = muster.project.as_ref().filter(|project| !project.trust.is_in_force()) {
+    if let Some(project) = roll.project.as_ref().filter(|project| !project.trust.is_in_force()) {
         door.output
             .note(&format!("this project is {}; `locum agents trust` shows and trusts it", project.trust.as_str()));
     }

@@ -3,7 +3,7 @@
 use locum::protocol::request::Run;
 use locum::protocol::response::{Collected, TaskStatus};
 use locum::protocol::{FaceDefaults, Response, SubagentAction};
-use locum::{Executor, ORCHESTRATOR};
+use locum::{Desk, Executor, ORCHESTRATOR};
 use serde::Serialize;
 
 use super::foreground::{self, Asked};
@@ -11,6 +11,7 @@ use super::result::whole_text;
 use super::run;
 use crate::args::{self, Global};
 use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::voice::Voice;
 use crate::output::{Exit, Output, Table};
 
@@ -25,8 +26,10 @@ struct Answer<'a> {
 
 pub(super) async fn ask(args: args::Ask, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Door::open(global, output, Orchestrator::Lead, Executor::InProcess)?;
+    let desk = door.opened.desk.clone();
+    let door = Entrance::here_at(door);
     let goal = foreground::task_text(&args.goal)?;
-    if let Err(refusal) = door.opened.desk.define_orchestrator().await {
+    if let Err(refusal) = desk.define_orchestrator().await {
         return Ok(output.refuse(&refusal));
     }
     let entry = foreground::entry(&door, ORCHESTRATOR.to_owned(), goal, args.options);
@@ -36,7 +39,7 @@ pub(super) async fn ask(args: args::Ask, global: &Global, output: Output) -> any
         Asked::Interrupted => Ok(run::interrupted(output)),
         Asked::Answered(answer) => match *answer {
             Err(refusal) => Ok(output.refuse(&refusal)),
-            Ok(Response::Collected(task)) => Ok(present(&door, &task, voice).await),
+            Ok(Response::Collected(task)) => Ok(present(&door, &desk, &task, voice).await),
             Ok(other) => {
                 output.json(&other);
                 Ok(Exit::Done)
@@ -45,9 +48,9 @@ pub(super) async fn ask(args: args::Ask, global: &Global, output: Output) -> any
     }
 }
 
-async fn present(door: &Door, task: &Collected, voice: Option<Voice>) -> Exit {
+async fn present(door: &Entrance, desk: &Desk, task: &Collected, voice: Option<Voice>) -> Exit {
     let output = door.output;
-    let family = match door.opened.desk.family(&task.task_id.to_string()).await {
+    let family = match desk.family(&task.task_id.to_string()).await {
         Ok(family) => family,
         Err(refusal) => return output.refuse(&refusal),
     };
@@ -67,7 +70,7 @@ async fn present(door: &Door, task: &Collected, voice: Option<Voice>) -> Exit {
 }
 
 /// The answer, unless the person has just read it.
-async fn show_answer(door: &Door, task: &Collected, voice: Option<Voice>) {
+async fn show_answer(door: &Entrance, task: &Collected, voice: Option<Voice>) {
     match whole_text(door, &task.task_id.to_string()).await {
         Ok(text) => {
             let was_said = voice.is_some_and(|mut voice| voice.finish(&text));

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::foreground::read_text;
 use crate::args::{BoardAddArgs, BoardFields, BoardState, BoardUpdateArgs, BoardVerb, Global};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output, Table};
 
 pub(super) async fn board(verb: BoardVerb, global: &Global, output: Output) -> anyhow::Result<Exit> {
@@ -28,8 +28,8 @@ pub(super) async fn board(verb: BoardVerb, global: &Global, output: Output) -> a
         BoardVerb::Clear => BoardAction::Clear(BoardClear {}),
     };
     let is_one = matches!(action, BoardAction::Get(_));
-    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
-    Ok(match door.opened.desk.handle(Request::person(ToolRequest::ManageTasks(action))).await {
+    let door = Entrance::open(global, output, Executor::InProcess)?;
+    Ok(match door.handle(Request::person(ToolRequest::ManageTasks(action))).await {
         Err(refusal) => output.refuse(&refusal),
         Ok(answer) if output.is_json() => {
             output.json(&answer);

@@ -12,13 +12,13 @@ use locum::{Executor, ToolRequest};
 use super::foreground::read_text;
 use super::sessions;
 use crate::args::{ContextVerb, ContextWriteArgs, Global};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output, Table};
 
 pub(super) async fn context(args: ContextVerb, global: &Global, output: Output) -> anyhow::Result<Exit> {
-    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
+    let door = Entrance::open(global, output, Executor::InProcess)?;
     let action = match args {
-        ContextVerb::Session(verb) => return sessions::sessions(verb, &door).await,
+        ContextVerb::Session(verb) => return sessions::sessions(verb, door.here()?).await,
         ContextVerb::List => ContextAction::ListKeys(ListKeys {}),
         ContextVerb::Read { key } => ContextAction::Read(ContextKey { key }),
         ContextVerb::ReadBatch { keys } => ContextAction::ReadBatch(ContextBatch { keys }),
@@ -30,7 +30,7 @@ pub(super) async fn context(args: ContextVerb, global: &Global, output: Output) 
         ContextVerb::Restore { label } => ContextAction::Restore(ContextLabel { label }),
     };
     let request = Request::person(ToolRequest::SharedContext(action));
-    Ok(match door.opened.desk.handle(request).await {
+    Ok(match door.handle(request).await {
         Err(refusal) => output.refuse(&refusal),
         Ok(answer) => {
             show(output, &answer);

@@ -9,7 +9,7 @@ use locum::limits;
 use locum::protocol::{FaceDefaults, Refusal, Response, SpawnEntry, SubagentAction};
 
 use crate::args::{Apart, Pair, RoutingOptions, TaskOptions};
-use crate::door::Door;
+use crate::entrance::Entrance;
 use crate::output::live::Live;
 use crate::output::voice::Voice;
 
@@ -22,28 +22,28 @@ pub(super) enum Asked {
 }
 
 /// Asks and waits. An interrupt cancels what this process works on.
-pub(super) async fn ask(door: &Door, action: SubagentAction, face: FaceDefaults) -> Asked {
+pub(super) async fn ask(door: &Entrance, action: SubagentAction, face: FaceDefaults) -> Asked {
     ask_aloud(door, action, face, None).await
 }
 
 /// The same, and what one agent says is shown as it says it.
 pub(super) async fn ask_aloud(
-    door: &Door,
+    door: &Entrance,
     action: SubagentAction,
     face: FaceDefaults,
     voice: Option<&mut Voice>,
 ) -> Asked {
-    let desk = &door.opened.desk;
-    let news = desk.progress();
-    let mut live = Live::new(door.bars.clone(), voice);
+    let news = door.progress();
+    let mut live = Live::new(door.bars(), voice);
     let asked = {
-        let answer = door.ask_under(action, face);
+        let answer = door.ask_and_wait(action, face);
         let watch = async {
-            if door.output.is_live() {
-                live.show(news).await;
-            } else {
-                drop(news);
-                std::future::pending::<()>().await;
+            match news {
+                Some(news) if door.output.is_live() => live.show(news).await,
+                news => {
+                    drop(news);
+                    std::future::pending::<()>().await;
+                }
             }
         };
         tokio::select! {
@@ -55,13 +55,13 @@ pub(super) async fn ask_aloud(
     };
     drop(live);
     if matches!(asked, Asked::Interrupted) {
-        desk.cancel_held().await;
+        door.stop().await;
     }
     asked
 }
 
 /// An entry for one task as a person gave it.
-pub(super) fn entry(door: &Door, agent: String, task: String, options: TaskOptions) -> SpawnEntry {
+pub(super) fn entry(door: &Entrance, agent: String, task: String, options: TaskOptions) -> SpawnEntry {
     let TaskOptions { label, timeout, max_input_tokens, max_output_tokens, max_cost_usd, cwd, isolation, routing } =
         options;
     let mut entry = SpawnEntry {
@@ -107,7 +107,7 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
 
 /// Tasks given as `AGENT=TASK`, or as lines of JSON in a file.
 pub(super) fn entries(
-    door: &Door,
+    door: &Entrance,
     pairs: Vec<Pair>,
     file: Option<&Path>,
     routing: &RoutingOptions,

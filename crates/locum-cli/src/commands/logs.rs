@@ -6,15 +6,15 @@ use locum::transcript::ToolEnd;
 
 use super::run::left_out;
 use crate::args::{Global, TaskArgs};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output};
 
 /// Characters of a text that are shown on one line.
 const SHOWN_CHARS: usize = 160;
 
 pub(super) async fn logs(args: TaskArgs, global: &Global, output: Output) -> anyhow::Result<Exit> {
-    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
-    Ok(match door.opened.desk.log_of(&args.task_id).await {
+    let door = Entrance::open(global, output, Executor::InProcess)?;
+    Ok(match door.log_of(&args.task_id).await {
         Err(refusal) => output.refuse(&refusal),
         Ok(records) => {
             for record in &records {

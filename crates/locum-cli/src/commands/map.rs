@@ -6,11 +6,11 @@ use locum::protocol::{FaceDefaults, SubagentAction};
 
 use super::{foreground, parallel};
 use crate::args::{self, Global};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output};
 
 pub(super) async fn map(args: args::Map, global: &Global, output: Output) -> anyhow::Result<Exit> {
-    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
+    let door = Entrance::open(global, output, Executor::InProcess)?;
     let inputs = match &args.file {
         None => args.inputs,
         Some(path) => {

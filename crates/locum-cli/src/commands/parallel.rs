@@ -8,11 +8,11 @@ use locum::protocol::{FaceDefaults, Response, SubagentAction};
 use super::foreground::{self, Asked};
 use super::run;
 use crate::args::{self, Global};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output};
 
 pub(super) async fn parallel(args: args::Parallel, global: &Global, output: Output) -> anyhow::Result<Exit> {
-    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
+    let door = Entrance::open(global, output, Executor::InProcess)?;
     let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref(), &args.routing)?;
     let action = SubagentAction::Parallel(Many { tasks, background: None });
     let face = FaceDefaults { concurrency: Some(args.concurrency), ..FaceDefaults::person() };
@@ -22,7 +22,7 @@ pub(super) async fn parallel(args: args::Parallel, global: &Global, output: Outp
 }
 
 /// Shows the results of many tasks; success is that all of them completed.
-pub(super) async fn present(door: &Door, asked: Asked) -> Exit {
+pub(super) async fn present(door: &Entrance, asked: Asked) -> Exit {
     let output = door.output;
     let answer = match asked {
         Asked::Interrupted => return run::interrupted(output),
@@ -46,7 +46,7 @@ pub(super) async fn present(door: &Door, asked: Asked) -> Exit {
     }
 }
 
-async fn show(door: &Door, answer: &Parallel) {
+async fn show(door: &Entrance, answer: &Parallel) {
     let output = door.output;
     for result in &answer.results {
         match result {

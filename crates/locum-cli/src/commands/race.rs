@@ -7,17 +7,17 @@ use locum::protocol::{FaceDefaults, Response, SubagentAction};
 use super::foreground::{self, Asked};
 use super::run;
 use crate::args::{self, Global};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output};
 
 pub(super) async fn race(args: args::Race, global: &Global, output: Output) -> anyhow::Result<Exit> {
-    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
+    let door = Entrance::open(global, output, Executor::InProcess)?;
     let exit = ask(args, &door, output).await;
     door.leave().await;
     exit
 }
 
-async fn ask(args: args::Race, door: &Door, output: Output) -> anyhow::Result<Exit> {
+async fn ask(args: args::Race, door: &Entrance, output: Output) -> anyhow::Result<Exit> {
     let tasks = foreground::entries(door, args.entries, args.tasks.as_deref(), &args.routing)?;
     let action = SubagentAction::Race(Many { tasks, background: None });
     match foreground::ask(door, action, FaceDefaults::person()).await {

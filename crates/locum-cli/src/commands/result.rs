@@ -6,11 +6,11 @@ use locum::protocol::{Refusal, Response, SubagentAction};
 use locum::{Executor, limits};
 
 use crate::args::{Global, ResultArgs};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output};
 
 pub(super) async fn result(args: ResultArgs, global: &Global, output: Output) -> anyhow::Result<Exit> {
-    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
+    let door = Entrance::open(global, output, Executor::InProcess)?;
     let page = ResultPage { task_id: args.task_id, offset: args.offset, limit: args.limit };
     let paged = page.offset.is_some() || page.limit.is_some();
     if output.is_json() || paged {
@@ -35,7 +35,7 @@ pub(super) async fn result(args: ResultArgs, global: &Global, output: Output) ->
     })
 }
 
-async fn ask(door: &Door, page: ResultPage) -> Result<ResultText, Refusal> {
+async fn ask(door: &Entrance, page: ResultPage) -> Result<ResultText, Refusal> {
     match door.ask(SubagentAction::Result(page)).await? {
         Response::ResultPage(page) => Ok(page),
         other => Err(Refusal::internal(format!("an unexpected answer to result: {other:?}"))),
@@ -43,7 +43,7 @@ async fn ask(door: &Door, page: ResultPage) -> Result<ResultText, Refusal> {
 }
 
 /// Everything that a task said, page after page.
-pub(super) async fn whole_text(door: &Door, task_id: &str) -> Result<String, Refusal> {
+pub(super) async fn whole_text(door: &Entrance, task_id: &str) -> Result<String, Refusal> {
     let mut text = String::new();
     let mut offset = 0;
     loop {

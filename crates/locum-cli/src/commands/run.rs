@@ -1,6 +1,5 @@
 //! `locum run`: ask one agent and wait for its answer.
 
-use anyhow::Context as _;
 use locum::Executor;
 use locum::protocol::request::Run;
 use locum::protocol::response::Collected;
@@ -11,11 +10,11 @@ use locum::task::{Reason, Status};
 use super::foreground::{self, Asked};
 use super::result::whole_text;
 use crate::args::{self, Global};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output};
 
 pub(super) async fn run(args: args::Run, global: &Global, output: Output) -> anyhow::Result<Exit> {
-    let door = Door::open(global, output, Orchestrator::Person, Executor::InProcess)?;
+    let door = Entrance::open(global, output, Executor::InProcess)?;
     let task = foreground::task_text(&args.task)?;
     let entry = foreground::entry(&door, args.agent, task, args.options);
     // What neither flag says is the agent's to say.
@@ -27,7 +26,7 @@ pub(super) async fn run(args: args::Run, global: &Global, output: Output) -> any
             let is_left = matches!(*answer, Ok(Response::Background(_)));
             let exit = present(&door, *answer).await;
             if is_left {
-                door.opened.desk.clone().close().await.context("unfinished tasks could not be handed on")?;
+                door.hand_on().await?;
             }
             exit
         }
@@ -41,7 +40,7 @@ pub(super) fn interrupted(output: Output) -> Exit {
     Exit::Interrupted
 }
 
-async fn present(door: &Door, answer: Result<Response, Refusal>) -> Exit {
+async fn present(door: &Entrance, answer: Result<Response, Refusal>) -> Exit {
     match answer {
         Err(refusal) => door.output.refuse(&refusal),
         Ok(Response::Collected(task)) if door.output.is_json() => {
@@ -68,7 +67,7 @@ async fn present(door: &Door, answer: Result<Response, Refusal>) -> Exit {
 }
 
 /// Shows a finished task to a person: the whole answer on standard output, the rest beside it.
-pub(super) async fn show(door: &Door, task: &Collected) {
+pub(super) async fn show(door: &Entrance, task: &Collected) {
     let output = door.output;
     let id = task.task_id.to_string();
     match whole_text(door, &id).await {

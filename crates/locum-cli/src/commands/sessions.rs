@@ -1,7 +1,8 @@
 //! `locum context session`: the life of sessions.
 
+use locum::store::SessionRow;
 use locum::{Refusal, SessionId};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::SessionVerb;
 use crate::door::Door;
@@ -32,17 +33,7 @@ async fn list(door: &Door) -> Exit {
         Ok(rows) => rows,
         Err(refusal) => return output.refuse(&refusal),
     };
-    let state = |archived: bool| if archived { "archived" } else { "active" };
     if output.is_json() {
-        let line = |row: &locum::store::SessionRow| {
-            json!({
-                "session": row.id.as_str(),
-                "state": state(row.archived),
-                "tasks": row.tasks,
-                "unfinished": row.unfinished,
-                "keys": row.keys,
-            })
-        };
         output.json(&json!({"sessions": rows.iter().map(line).collect::<Vec<_>>()}));
         return Exit::Done;
     }
@@ -53,10 +44,25 @@ async fn list(door: &Door) -> Exit {
     let mut table = Table::new(&["SESSION", "STATE", "TASKS", "UNFINISHED", "KEYS"]);
     for row in rows {
         let numbers = [row.tasks, row.unfinished, row.keys].map(|number| number.to_string());
-        table.row([row.id.to_string(), state(row.archived).to_owned()].into_iter().chain(numbers));
+        table.row([row.id.to_string(), state(&row).to_owned()].into_iter().chain(numbers));
     }
     output.answer(&table.render(output.width()));
     Exit::Done
+}
+
+/// A session as machines see it.
+pub(crate) fn line(row: &SessionRow) -> Value {
+    json!({
+        "session": row.id.as_str(),
+        "state": state(row),
+        "tasks": row.tasks,
+        "unfinished": row.unfinished,
+        "keys": row.keys,
+    })
+}
+
+fn state(row: &SessionRow) -> &'static str {
+    if row.archived { "archived" } else { "active" }
 }
 
 fn show(output: Output, done: Result<String, Refusal>, state: &str) -> Exit {

@@ -6,17 +6,17 @@ use locum::task::Status;
 
 use super::foreground;
 use crate::args::{self, Global};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output};
 
 pub(super) async fn spawn(args: args::Spawn, global: &Global, output: Output) -> anyhow::Result<Exit> {
-    let door = Door::open(global, output, Orchestrator::Person, Executor::Detached)?;
+    let door = Entrance::open(global, output, Executor::Detached)?;
     let exit = ask(args, &door, output).await;
     door.leave().await;
     exit
 }
 
-async fn ask(args: args::Spawn, door: &Door, output: Output) -> anyhow::Result<Exit> {
+async fn ask(args: args::Spawn, door: &Entrance, output: Output) -> anyhow::Result<Exit> {
     let task = foreground::task_text(&args.task)?;
     let mut entry = foreground::entry(door, args.agent, task, args.options);
     entry.depends_on = Some(args.depends_on).filter(|ids| !ids.is_empty());

@@ -9,14 +9,14 @@ use locum::protocol::{Refusal, Response, SubagentAction};
 
 use super::run;
 use crate::args::{Global, StatusArgs, TaskArgs, WaitArgs};
-use crate::door::{Door, Orchestrator};
+use crate::entrance::Entrance;
 use crate::output::{Exit, Output, Table};
 
 /// How long one wait of the engine lasts; a person's lasts until the end, or as long as was said.
 const WAIT_SLICE: Duration = Duration::from_secs(5);
 
-fn open(global: &Global, output: Output) -> anyhow::Result<Door> {
-    Door::open(global, output, Orchestrator::Person, Executor::InProcess)
+fn open(global: &Global, output: Output) -> anyhow::Result<Entrance> {
+    Entrance::open(global, output, Executor::InProcess)
 }
 
 pub(super) async fn status(args: StatusArgs, global: &Global, output: Output) -> anyhow::Result<Exit> {
@@ -70,7 +70,7 @@ pub(super) async fn wait(args: WaitArgs, global: &Global, output: Output) -> any
     Ok(if waited.timed_out { Exit::TimedOut } else { Exit::Done })
 }
 
-async fn wait_once(door: &Door, args: &WaitArgs, slice: Duration) -> Result<Waited, Refusal> {
+async fn wait_once(door: &Entrance, args: &WaitArgs, slice: Duration) -> Result<Waited, Refusal> {
     let wait = Wait {
         task_ids: Some(args.task_ids.clone()).filter(|ids| !ids.is_empty()),
         mode: Some(if args.any { WaitMode::Any } else { WaitMode::All }),

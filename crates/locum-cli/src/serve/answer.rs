@@ -1,7 +1,7 @@
 //! Answers and refusals as HTTP answers. The body is what every other door answers; the status says it again.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use locum::protocol::{Code, Refusal};
 use serde::Serialize;
@@ -32,6 +32,11 @@ impl IntoResponse for Refused {
     }
 }
 
+const HEADERS: [(HeaderName, HeaderValue); 2] = [
+    (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+];
+
 /// An answer as JSON. What it says may be private, and is true only now.
 pub(super) fn json(status: StatusCode, answer: &impl Serialize) -> Response {
     let (status, body) = match serde_json::to_vec(answer) {
@@ -41,11 +46,12 @@ pub(super) fn json(status: StatusCode, answer: &impl Serialize) -> Response {
             (StatusCode::INTERNAL_SERVER_ERROR, serde_json::to_vec(&refusal).unwrap_or_default())
         }
     };
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("application/json")),
-        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    (status, headers, body).into_response()
+    (status, HEADERS, body).into_response()
+}
+
+/// An answer that is JSON already.
+pub(super) fn json_text(answer: String) -> Response {
+    (StatusCode::OK, HEADERS, answer).into_response()
 }
 
 /// The status that says what a code says.

@@ -110,7 +110,7 @@ mod tests {
 
     /// What a head is answered: `ok`, or the status.
     fn judged(address: &str, path: &str, head: &[(&'static str, &str)]) -> String {
-        let guard = Guard::new(Token::new(TOKEN.to_owned()), address.parse().unwrap(), vec!["Box.example".to_owned()]);
+        let guard = Guard::new(Token::parse(TOKEN).unwrap(), address.parse().unwrap(), vec!["Box.example".to_owned()]);
         let mut headers = HeaderMap::new();
         for (name, value) in head {
             headers.append(*name, HeaderValue::from_str(value).unwrap());

@@ -5,7 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use locum::protocol::{Code, Refusal};
 use locum::{Desk, SessionId, Stay};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use super::abandoned::Forsaken;
+use super::metrics::Figures;
 
 /// Sessions that are remembered as looked after; beyond it they are looked at again.
 const SESSIONS_REMEMBERED: usize = 10_000;
@@ -16,6 +20,9 @@ pub(super) struct Hall {
     /// Whether clients that name no session share the desk's own.
     shares_session: bool,
     looked_after: Mutex<HashSet<SessionId>>,
+    pub(super) figures: Figures,
+    /// Where calls go whose client left.
+    pub(super) forsaken: mpsc::Sender<Forsaken>,
     /// Cancelled when no more is accepted.
     pub(super) closing: CancellationToken,
     /// Cancelled when nothing under way is waited for any more.
@@ -23,9 +30,17 @@ pub(super) struct Hall {
 }
 
 impl Hall {
-    pub(super) fn new(desk: Desk, shares_session: bool) -> Self {
+    pub(super) fn new(desk: Desk, shares_session: bool, forsaken: mpsc::Sender<Forsaken>) -> Self {
         let (closing, closed) = (CancellationToken::new(), CancellationToken::new());
-        Self { desk, shares_session, looked_after: Mutex::default(), closing, closed }
+        Self {
+            desk,
+            shares_session,
+            looked_after: Mutex::default(),
+            figures: Figures::new(),
+            forsaken,
+            closing,
+            closed,
+        }
     }
 
     /// The desk for a request: in the session that it names, else in the server's own, else in a new one.
@@ -43,6 +58,20 @@ impl Hall {
                 Ok(desk)
             }
         }
+    }
+
+    /// The desk for those who look at something of a session: in the one that is named, else in the server's own.
+    pub(super) async fn named(&self, session: Option<SessionId>) -> Result<Desk, Refusal> {
+        if session.is_none() && !self.shares_session {
+            let refusal = Refusal::invalid("the request names no session");
+            return Err(refusal.hint("say it with the parameter `session` or the header Locum-Session"));
+        }
+        self.desk(session).await
+    }
+
+    /// The desk for what belongs to no one session.
+    pub(super) fn any(&self) -> &Desk {
+        &self.desk
     }
 
     fn is_new_here(&self, id: SessionId) -> bool {

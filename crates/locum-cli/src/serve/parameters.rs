@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use locum::SessionId;
 use locum::protocol::Refusal;
@@ -57,6 +57,14 @@ impl Parameters {
         text.parse().map(Some).map_err(wrong)
     }
 
+    /// Takes out how much is wanted, from one to a most.
+    pub(super) fn limit(&mut self, default: usize, most: usize) -> Result<usize, Refusal> {
+        match self.parsed("limit", "a number from 1")? {
+            Some(0) => Err(Refusal::invalid("the parameter `limit` must be a number from 1")),
+            limit => Ok(limit.unwrap_or(default).min(most)),
+        }
+    }
+
     /// Takes out the session that is named, by the header or by the parameter.
     pub(super) fn session(&mut self) -> Result<Option<SessionId>, Refusal> {
         let named = match (self.header.take(), self.take("session")) {
@@ -73,6 +81,20 @@ impl Parameters {
         match self.left.keys().next() {
             None => Ok(()),
             Some(name) => Err(Refusal::invalid(format!("there is no parameter `{}` here", shortened(name)))),
+        }
+    }
+}
+
+/// The one name in a path.
+pub(super) struct Named(pub(super) String);
+
+impl<S: Sync + Send> FromRequestParts<S> for Named {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(name)) => Ok(Self(name)),
+            Err(_) => Err(Refusal::invalid("the address is not UTF-8").into()),
         }
     }
 }

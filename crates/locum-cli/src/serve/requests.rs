@@ -9,10 +9,13 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use locum::limits;
+use locum::faces::Face;
 use locum::protocol::{FaceDefaults, Refusal};
+use locum::{Desk, limits};
+use serde_json::Value;
 
-use super::answer::{Refused, json};
+use super::abandoned::Attended;
+use super::answer::{Refused, json, json_text};
 use super::guard::single;
 use super::hall::Hall;
 use super::parameters::{Parameters, SESSION_HEADER};
@@ -29,15 +32,30 @@ pub(super) async fn call(
     body: Body,
 ) -> Result<Response, Refused> {
     let session = parameters.session()?;
-    let face = face(&mut parameters)?;
+    let terms = terms(&mut parameters)?;
+    let ends_when_abandoned = match parameters.take("abandoned").as_deref() {
+        None => false,
+        Some("cancel") => true,
+        Some(_) => return Err(Refusal::invalid("the parameter `abandoned` must be cancel").into()),
+    };
     parameters.finish()?;
     check_type(&headers)?;
     let body = read(&headers, body).await?;
     let ToolCall { tool, input } = ToolCall::read(&body, "body")?;
     let desk = hall.desk(session).await?;
-    let answer = hall.closed.run_until_cancelled(desk.call_under(&tool, input, face)).await;
+    let (desk, attended) = match ends_when_abandoned {
+        false => (desk, None),
+        true => {
+            let (desk, following) = desk.followed();
+            (desk.clone(), Some(Attended::new(&hall, desk, following)))
+        }
+    };
+    let answer = hall.closed.run_until_cancelled(carry_out(&desk, &tool, input, terms)).await;
+    if let Some(attended) = attended {
+        attended.done();
+    }
     let mut response = match answer {
-        Some(Ok(answer)) => json(StatusCode::OK, &answer),
+        Some(Ok(answered)) => answered,
         Some(Err(refusal)) => Refused::from(refusal).into_response(),
         None => return Err(ending()),
     };
@@ -47,19 +65,42 @@ pub(super) async fn call(
     Ok(response)
 }
 
-/// The terms that the request is made under: those of the native tools, or of a person at a shell.
-fn face(parameters: &mut Parameters) -> Result<FaceDefaults, Refusal> {
+/// How a request is made and answered.
+enum Terms {
+    /// As locum's own tools.
+    Own(Box<FaceDefaults>),
+    /// As those of another program.
+    Foreign(Face),
+}
+
+async fn carry_out(desk: &Desk, tool: &str, input: Value, terms: Terms) -> Result<Response, Refusal> {
+    match terms {
+        Terms::Own(face) => Ok(json(StatusCode::OK, &desk.call_under(tool, input, *face).await?)),
+        // What went wrong is part of the answer there.
+        Terms::Foreign(face) => Ok(json_text(face.handle(desk, tool, input).await.json)),
+    }
+}
+
+/// The terms that the request is made under: those of the native tools, of a person at a shell, or of another face.
+fn terms(parameters: &mut Parameters) -> Result<Terms, Refusal> {
     let face = match parameters.take("face").as_deref() {
         None | Some("native") => FaceDefaults::native(),
         Some("person") => FaceDefaults::person(),
-        Some(_) => return Err(Refusal::invalid("the parameter `face` must be native or person")),
+        Some("tallow") => return Ok(Terms::Foreign(Face::Tallow)),
+        Some("pi") => return Ok(Terms::Foreign(Face::Pi)),
+        Some("acai") => return Ok(Terms::Foreign(Face::Acai)),
+        Some("picoclaw") => return Ok(Terms::Foreign(Face::Picoclaw)),
+        Some(_) => {
+            let refusal = Refusal::invalid("there is no such face");
+            return Err(refusal.hint("the faces are native, person, tallow, pi, acai and picoclaw"));
+        }
     };
     let concurrency = parameters.parsed("concurrency", "a number from 1")?;
     if concurrency == Some(0) {
         return Err(Refusal::invalid("the parameter `concurrency` must be a number from 1"));
     }
     let strict = parameters.parsed("strict", "true or false")?.unwrap_or(false);
-    Ok(FaceDefaults { concurrency, strict, ..face })
+    Ok(Terms::Own(Box::new(FaceDefaults { concurrency, strict, ..face })))
 }
 
 /// Only what a page of another site cannot send unasked.

@@ -11,17 +11,36 @@ use locum::protocol::Refusal;
 use super::answer::Refused;
 use super::guard::{self, Guard};
 use super::hall::Hall;
-use super::requests;
+use super::{agents, board, context, events, metrics, openapi, requests, sessions, tasks};
 
 /// Everything that the server answers, behind its guard.
 pub(super) fn router(hall: &Arc<Hall>, guard: Guard) -> Router {
     let routes = Router::new()
         .route("/healthz", get(async || "ok\n"))
+        .route("/metrics", get(metrics::show))
+        .route("/openapi.json", get(openapi::show))
         .route("/v1/requests", post(requests::call))
+        .route("/v1/tasks", get(tasks::list))
+        .route("/v1/tasks/{task}", get(tasks::one))
+        .route("/v1/tasks/{task}/log", get(tasks::log))
+        .route("/v1/tasks/{task}/result", get(tasks::result))
+        .route("/v1/tasks/{task}/diff", get(tasks::diff))
+        .route("/v1/tasks/{task}/events", get(events::of_task))
+        .route("/v1/events", get(events::of_session))
+        .route("/v1/agents", get(agents::list))
+        .route("/v1/agents/{name}", get(agents::one))
+        .route("/v1/context", get(context::keys))
+        .route("/v1/context/{key}", get(context::one))
+        .route("/v1/context/{key}/history", get(context::history))
+        .route("/v1/board", get(board::list))
+        .route("/v1/board/{id}", get(board::one))
+        .route("/v1/sessions", get(sessions::list))
         .fallback(missing)
         .method_not_allowed_fallback(wrong_method)
         .with_state(Arc::clone(hall));
-    routes.layer(from_fn_with_state(Arc::new(guard), guard::check))
+    let guarded = routes.layer(from_fn_with_state(Arc::new(guard), guard::check));
+    // Also what the guard refuses is counted.
+    guarded.layer(from_fn_with_state(Arc::clone(hall), metrics::count))
 }
 
 async fn missing() -> Refused {

@@ -15,12 +15,20 @@ const CHARS_MIN: usize = 32;
 const CHARS_MAX: u64 = 1024;
 
 /// A token. It is not shown by `Debug`.
-pub(super) struct Token(String);
+pub(crate) struct Token(String);
 
 impl Token {
-    #[cfg(test)]
-    pub(super) fn new(text: String) -> Self {
-        Self(text)
+    /// A token as somebody wrote it down.
+    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
+        let text = text.trim();
+        let is_token = text.len() >= CHARS_MIN && text.bytes().all(|byte| byte.is_ascii_graphic());
+        ensure!(is_token, "a token has at least {CHARS_MIN} letters and digits");
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The token as it is sent.
+    pub(crate) fn as_bearer(&self) -> String {
+        format!("Bearer {}", self.0)
     }
 
     /// Whether this `Authorization` shows it. How long that takes does not tell where they differ.
@@ -42,7 +50,7 @@ pub(super) fn find_or_make(path: &Path) -> anyhow::Result<Token> {
 }
 
 /// Reads the token; none where there is no file.
-fn read(path: &Path) -> anyhow::Result<Option<Token>> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Option<Token>> {
     let shown = path.display();
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
@@ -53,13 +61,8 @@ fn read(path: &Path) -> anyhow::Result<Option<Token>> {
     ensure!(mode & 0o077 == 0, "others can read the token in {shown}: chmod 600 it, or remove it for a new one");
     let mut text = String::new();
     file.take(CHARS_MAX + 1).read_to_string(&mut text).with_context(|| format!("{shown} cannot be read"))?;
-    let text = text.trim();
-    let is_token = text.len() >= CHARS_MIN && text.bytes().all(|byte| byte.is_ascii_graphic());
-    ensure!(
-        is_token,
-        "{shown} holds no token: one has at least {CHARS_MIN} letters and digits; remove it for a new one"
-    );
-    Ok(Some(Token(text.to_owned())))
+    let token = Token::parse(&text).with_context(|| format!("{shown} holds no token: remove it for a new one"))?;
+    Ok(Some(token))
 }
 
 fn make(path: &Path) -> anyhow::Result<Token> {

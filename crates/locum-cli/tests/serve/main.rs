@@ -7,6 +7,9 @@ mod home;
 mod served;
 
 mod bodies;
+mod client;
+mod events;
 mod life;
 mod refused;
 mod requests;
+mod resources;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use locum_core::admission::receipt::agent_origin;
 use locum_core::agent::fallbacks::FallbackLayer;
 use locum_core::agent::{AgentSpec, Fallbacks, Roster};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::files::{Walked, read_directory};
 use super::gathering::{FoundAgent, FoundDefaults, Gathering, Standing};
@@ -38,7 +38,7 @@ pub struct Muster {
 }
 
 /// A project and how it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectStanding {
     /// Its root.
     pub root: PathBuf,

@@ -17,7 +17,7 @@ use crate::private_file;
 const VERSION: u32 = 1;
 
 /// How a project stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// It has nothing that would need trust.

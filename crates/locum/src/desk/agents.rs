@@ -10,23 +10,23 @@ use locum_core::protocol::response::AgentLine;
 use locum_core::protocol::{Code, FaceDefaults, Refusal, Response};
 use locum_core::session::{Lookup, SessionView};
 use locum_core::task::plan::ValueReceipt;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Desk;
 use crate::agents::Muster;
 use crate::engine::Engine;
 
 /// An agent in a list for people: also one that cannot be asked.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListedAgent {
     /// What it is and has.
     #[serde(flatten)]
     pub line: AgentLine,
     /// Its file, where it came from one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// Why it cannot be asked, if it cannot.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
 }
 
@@ -63,7 +63,7 @@ pub struct ShownValue {
 }
 
 /// Why an agent that is there cannot be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// Another one of the same name is in its place.

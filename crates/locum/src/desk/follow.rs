@@ -19,6 +19,10 @@ impl Awaited {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(uids.into_iter().cloned());
     }
 
+    fn all(&self) -> Vec<Uid> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
     fn contains(&self, uid: &Uid) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(uid)
     }
@@ -43,6 +47,13 @@ impl Following {
                 Err(RecvError::Closed) => std::future::pending().await,
             }
         }
+    }
+}
+
+impl Following {
+    /// The tasks that calls of the desk have started or waited for so far.
+    pub fn tasks(&self) -> Vec<Uid> {
+        self.awaited.all()
     }
 }
 

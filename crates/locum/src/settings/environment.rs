@@ -13,6 +13,10 @@ pub const LOCUM_SESSION: &str = "LOCUM_SESSION";
 pub const LOCUM_MCP_SERVERS: &str = "LOCUM_MCP_SERVERS";
 /// The same, as other programs say it.
 pub const PI_MCP_SERVERS: &str = "PI_MCP_SERVERS";
+/// The server that verbs go to, in the place of a desk in their own process.
+pub const LOCUM_SERVER: &str = "LOCUM_SERVER";
+/// The token for that server, in the place of the one in locum's own directories.
+pub const LOCUM_TOKEN: &str = "LOCUM_TOKEN";
 /// Directories with agents, with colons between them, in the place of those of the user and of locum itself.
 pub const LOCUM_AGENT_PATH: &str = "LOCUM_AGENT_PATH";
 

@@ -50,6 +50,7 @@ cases! {
         idempotency_keys_find_their_task,
         collected_tasks_leave_the_list,
         queries_find_what_they_name_oldest_first,
+        pages_go_from_the_newest_task_to_the_oldest,
         every_character_survives;
     context:
         versions_count_over_removals,
@@ -68,6 +69,7 @@ cases! {
         a_deleted_session_leaves_nothing,
         unfinished_tasks_are_counted;
     logs:
+        a_session_is_read_in_the_order_of_its_appends_without_a_gap_or_a_repetition,
         appends_continue_the_log,
         an_append_needs_the_lease_and_the_next_number,
         nothing_follows_the_end,

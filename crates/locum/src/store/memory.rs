@@ -20,7 +20,7 @@ use super::notice::Notice;
 use super::settling::{self, check_records};
 use super::{
     Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
-    SessionRow, Sessions, Store, TaskQuery, TaskRow,
+    Position, SessionRow, Sessions, Store, Tail, TaskQuery, TaskRow,
 };
 
 /// Keeps tasks and sessions in memory.
@@ -131,6 +131,11 @@ impl Logs for MemoryStore {
             let log = tables.tasks.get(&uid).ok_or(Error::NotFound)?.log();
             Ok((log.filter(|record| record.seq > after).take(most).cloned().collect(), Notice::None))
         })
+    }
+
+    fn tail(&self, session: &SessionKey, after: Position, most: usize) -> BoxFuture<'_, Result<Tail, Error>> {
+        let session = session.clone();
+        self.work(move |tables| Ok((tables.tail(&session, after, most), Notice::None)))
     }
 }
 

@@ -13,6 +13,7 @@ mod rows;
 mod schema;
 mod sessions;
 mod spending;
+mod tail;
 mod writer;
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ use self::writer::Writer;
 use super::notice::Notice;
 use super::{
     Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
-    SessionRow, Sessions, Store, TaskQuery, TaskRow,
+    Position, SessionRow, Sessions, Store, Tail, TaskQuery, TaskRow,
 };
 
 /// Keeps tasks and sessions in a SQLite database.
@@ -153,6 +154,12 @@ impl Logs for SqliteStore {
         let uid = uid.clone();
         let events = self.reader.read(move |connection| logs::events(connection, &uid, after, most));
         Box::pin(async move { logs::decode_events(&events.await?, after, most) })
+    }
+
+    fn tail(&self, session: &SessionKey, after: Position, most: usize) -> BoxFuture<'_, Result<Tail, Error>> {
+        let session = session.clone();
+        let look = self.reader.read(move |connection| tail::look(connection, &session, after, most));
+        Box::pin(async move { look.await?.decode(after) })
     }
 }
 

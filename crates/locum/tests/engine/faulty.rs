@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use locum::store::memory::MemoryStore;
 use locum::store::{
     Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
-    SessionRow, Sessions, Store, TaskQuery, TaskRow,
+    Position, SessionRow, Sessions, Store, Tail, TaskQuery, TaskRow,
 };
 use locum::task::Record;
 use locum::{SessionKey, Timestamp, Uid};
@@ -135,6 +135,10 @@ impl Logs for FaultyStore {
             return Box::pin(async { Err(Error::Corrupt("nonsense".to_owned())) });
         }
         self.inner.records(uid, after, most)
+    }
+
+    fn tail(&self, session: &SessionKey, after: Position, most: usize) -> BoxFuture<'_, Result<Tail, Error>> {
+        self.inner.tail(session, after, most)
     }
 }
 

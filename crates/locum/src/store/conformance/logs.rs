@@ -4,7 +4,7 @@ use locum_core::task::outcome::Status;
 use locum_core::task::{Record, Task, TaskEvent};
 
 use super::fixture::*;
-use crate::store::{Appended, Error, Lease, OwnerId, Store};
+use crate::store::{Appended, Error, Lease, OwnerId, Position, Store};
 
 /// The task after one more event, and that event's record.
 async fn next(store: &dyn Store, name: &str, event: TaskEvent) -> (Task, Record) {
@@ -149,4 +149,47 @@ pub(super) async fn standings_are_kept_beside_the_log(store: &dyn Store) {
     assert_eq!((standing.status, standing.completed_at), (Status::Failed, Some(at(100))));
     assert_eq!(standing.reason.map(|reason| reason.as_str()), Some("max_turns"));
     assert!(standing.error.is_some() && standing.activity.is_none());
+}
+
+pub(super) async fn a_session_is_read_in_the_order_of_its_appends_without_a_gap_or_a_repetition(store: &dyn Store) {
+    let tail = async |after, most| store.tail(&session("main"), after, most).await.unwrap();
+    assert_eq!(tail(Position::default(), 9).await.records, []);
+    spawn(store, "other", vec![order("x")]).await;
+    spawn(store, "main", vec![order("a"), order("b")]).await;
+    append(store, &lease("b"), turn()).await.unwrap();
+    complete(store, "x", "elsewhere").await;
+    let now = tail(Position::default(), 0).await.until;
+    // Two records of one append, one append of another task after it.
+    let (mut task, first) = next(store, "a", turn()).await;
+    let second = Record { seq: 3, at: at(101), event: reply("Done.".to_owned()) };
+    task.apply(second.clone()).unwrap();
+    store.append(&lease("a"), [first, second].into(), task.standing()).await.unwrap();
+    complete(store, "b", "done").await;
+
+    let names = |records: &[crate::store::PlacedRecord]| -> Vec<String> {
+        records.iter().map(|placed| format!("{}{}", placed.uid, placed.record.seq)).collect()
+    };
+    let whole = ["a1", "b1", "b2", "a2", "a3", "b3"];
+    for most in [1, 2, 3, 100] {
+        let (mut read, mut after) = (Vec::new(), Position::default());
+        loop {
+            let part = tail(after, most).await;
+            assert!(part.until >= after);
+            after = part.until;
+            read.extend(part.records);
+            if !part.has_more {
+                break;
+            }
+        }
+        assert_eq!(names(&read), whole, "{most} at once");
+        assert!(read.is_sorted_by_key(|placed| placed.position));
+        assert_eq!(read[0].record, log(store, "a").await[0]);
+        assert_eq!((read[1].task_id, read[1].agent.as_str()), (id(2), row(store, "b").await.summary.agent.as_str()));
+        // From any record on, what follows it is read and nothing else.
+        for (place, placed) in read.iter().enumerate() {
+            assert_eq!(names(&tail(placed.position, 100).await.records), whole[place + 1..]);
+        }
+    }
+    assert_eq!(names(&tail(now, 100).await.records), ["a2", "a3", "b3"]);
+    assert_eq!(tail(Position { append: u64::MAX, seq: 0 }, 9).await.records, []);
 }

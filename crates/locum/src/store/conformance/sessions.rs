@@ -167,6 +167,28 @@ pub(super) async fn queries_find_what_they_name_oldest_first(store: &dyn Store) 
     assert_eq!(found(TaskQuery::Unfinished(Some(main()))).await, ["z", "w", "b"]);
 }
 
+pub(super) async fn pages_go_from_the_newest_task_to_the_oldest(store: &dyn Store) {
+    spawn(store, "main", vec![order("z"), order("y")]).await;
+    spawn(store, "other", vec![order("x")]).await;
+    spawn(store, "main", vec![order("b")]).await;
+    let page = async |session: Option<&str>, before: Option<&str>, most| {
+        let (project, session) =
+            (super::fixture::session("main").project, session.map(|name| super::fixture::session(name).id));
+        names(store, TaskQuery::Page { project, session, before: before.map(uid), most }).await
+    };
+    assert_eq!(page(None, None, 9).await, ["b", "x", "y", "z"]);
+    assert_eq!(page(None, None, 2).await, ["b", "x"]);
+    assert_eq!(page(None, Some("x"), 2).await, ["y", "z"]);
+    assert_eq!(page(None, Some("z"), 2).await, [""; 0]);
+    assert_eq!(page(None, Some("none"), 2).await, [""; 0]);
+    assert_eq!(page(Some("main"), None, 2).await, ["b", "y"]);
+    assert_eq!(page(Some("main"), Some("y"), 2).await, ["z"]);
+    assert_eq!(page(Some("other"), None, 2).await, ["x"]);
+    assert_eq!(page(Some("unknown"), None, 2).await, [""; 0]);
+    let project = "elsewhere".to_owned();
+    assert_eq!(names(store, TaskQuery::Page { project, session: None, before: None, most: 9 }).await, [""; 0]);
+}
+
 pub(super) async fn every_character_survives(store: &dyn Store) {
     let text = "Grüße, 世界 🦀 \u{0}\u{1b}[0m \"quoted\" \\ \r\n\u{202e}\u{feff}e\u{301}";
     let mut strange = order("a");

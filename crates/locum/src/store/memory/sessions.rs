@@ -147,6 +147,7 @@ impl Tables {
             drawn: Drawn::default(),
             records: vec![[record].into()],
         };
+        self.order.push((uid.clone(), 1));
         self.tasks.insert(uid, entry);
         Ok(())
     }

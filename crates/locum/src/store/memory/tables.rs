@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use locum_core::agent::AgentSpec;
 use locum_core::budget::{Drawn, PurseKey, PurseState};
-use locum_core::ids::{AgentName, BoardTaskId, SessionId, SessionKey, TaskId, Uid};
+use locum_core::ids::{AgentName, BoardTaskId, Seq, SessionId, SessionKey, TaskId, Uid};
 use locum_core::protocol::response::{BoardTask, Entry};
 use locum_core::session::Snapshot;
 use locum_core::task::Record;
@@ -13,7 +13,9 @@ use locum_core::task::outcome::{Outcome, Status};
 use locum_core::task::summary::{Standing, TaskSummary};
 
 use crate::store::settling::{Shelf, outcome_of};
-use crate::store::{Command, Error, Lease, OwnerId, OwnerRow, SessionRow, TaskQuery, TaskRow};
+use crate::store::{
+    Command, Error, Lease, OwnerId, OwnerRow, PlacedRecord, Position, SessionRow, Tail, TaskQuery, TaskRow,
+};
 
 /// Everything.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(super) struct Tables {
     pub(super) inbox: Vec<(Uid, Command)>,
     /// How many tasks were ever accepted, in all sessions.
     pub(super) accepted: usize,
+    /// Every record by its task and number, in the order in which they came.
+    pub(super) order: Vec<(Uid, Seq)>,
 }
 
 /// A session.
@@ -146,7 +150,48 @@ impl Tables {
             TaskQuery::Children(parent) => self.select(|entry| entry.row.summary.parent.as_ref() == Some(parent)),
             TaskQuery::Unfinished(None) => self.select(|entry| !ended(entry)),
             TaskQuery::Unfinished(Some(session)) => self.select(|entry| entry.row.session == *session && !ended(entry)),
+            TaskQuery::Page { project, session, before, most } => {
+                // What is not known is before nothing.
+                let before = match before {
+                    Some(uid) => self.tasks.get(uid).map_or(0, |entry| entry.age),
+                    None => usize::MAX,
+                };
+                let mut page = self.select(|entry| {
+                    let key = &entry.row.session;
+                    key.project == *project && session.as_ref().is_none_or(|id| key.id == *id) && entry.age < before
+                });
+                page.reverse();
+                page.truncate(*most);
+                page
+            }
         }
+    }
+
+    /// What the tasks of a session wrote after a position.
+    pub(super) fn tail(&self, session: &SessionKey, after: Position, most: usize) -> Tail {
+        let after = if most > 0 { after } else { Position { append: self.order.len() as u64, seq: Seq::MAX } };
+        let begin = usize::try_from(after.append).unwrap_or(usize::MAX);
+        let mut tail = Tail { records: Vec::new(), until: after, has_more: false };
+        for (place, (uid, seq)) in self.order.iter().enumerate().skip(begin) {
+            if tail.records.len() >= most {
+                tail.has_more = true;
+                break;
+            }
+            let position = Position { append: place as u64 + 1, seq: *seq };
+            tail.until = position;
+            let Some(entry) = self.tasks.get(uid).filter(|entry| entry.row.session == *session) else { continue };
+            let parts = entry.records.iter();
+            let record = parts.flat_map(|part| part.iter()).find(|record| record.seq == *seq);
+            let summary = &entry.row.summary;
+            tail.records.extend(record.map(|record| PlacedRecord {
+                position,
+                uid: uid.clone(),
+                task_id: summary.task_id,
+                agent: summary.agent.clone(),
+                record: record.clone(),
+            }));
+        }
+        tail
     }
 
     fn select(&self, wanted: impl Fn(&TaskEntry) -> bool) -> Vec<TaskRow> {
@@ -167,6 +212,7 @@ impl Tables {
     pub(super) fn write(&mut self, uid: &Uid, records: Arc<[Record]>, standing: Standing) -> Result<(), Error> {
         let entry = self.tasks.get_mut(uid).ok_or(Error::NotFound)?;
         entry.row.summary.seq += records.len() as u64;
+        self.order.extend(records.iter().map(|record| (uid.clone(), record.seq)));
         entry.records.push(records);
         if standing.status.is_final() {
             entry.row.owner = None;

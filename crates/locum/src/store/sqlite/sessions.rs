@@ -305,5 +305,24 @@ pub(super) fn tasks(connection: &Connection, query: &TaskQuery) -> Result<Vec<Ta
             let query = select_tasks!("WHERE project = ?1 AND name = ?2 AND completed_at IS NULL ORDER BY +number");
             all(connection, query, names(session), task_row)
         }
+        TaskQuery::Page { project, session, before, most } => {
+            let (before, most) = (before.as_ref().map(Uid::as_str), i64::try_from(*most).unwrap_or(i64::MAX));
+            match session {
+                Some(session) => {
+                    let query = select_tasks!(
+                        "WHERE project = ?1 AND name = ?2 AND (?3 IS NULL OR tasks.key < \
+                         (SELECT key FROM tasks WHERE uid = ?3)) ORDER BY number DESC LIMIT ?4"
+                    );
+                    all(connection, query, (project, session.as_str(), before, most), task_row)
+                }
+                None => {
+                    let query = select_tasks!(
+                        "WHERE project = ?1 AND (?2 IS NULL OR tasks.key < (SELECT key FROM tasks WHERE uid = ?2)) \
+                         ORDER BY tasks.key DESC LIMIT ?3"
+                    );
+                    all(connection, query, (project, before, most), task_row)
+                }
+            }
+        }
     }
 }
