@@ -180,8 +180,7 @@ impl Tables {
             let position = Position { append: place as u64 + 1, seq: *seq };
             tail.until = position;
             let Some(entry) = self.tasks.get(uid).filter(|entry| entry.row.session == *session) else { continue };
-            let parts = entry.records.iter();
-            let record = parts.flat_map(|part| part.iter()).find(|record| record.seq == *seq);
+            let record = entry.log().find(|record| record.seq == *seq);
             let summary = &entry.row.summary;
             tail.records.extend(record.map(|record| PlacedRecord {
                 position,
