@@ -5,6 +5,7 @@
 
 pub mod environment;
 
+mod command_tools;
 mod file;
 mod mcp_servers;
 mod places;
@@ -26,6 +27,7 @@ use toml::{Table, Value};
 
 use crate::faces::{FaceSettings, Retention};
 use crate::sandbox::Level;
+pub(crate) use command_tools::{CommandToolSettings, ToolCommand};
 use environment::Environment;
 pub use file::SettingsFile;
 pub(crate) use file::check_project;

@@ -49,7 +49,7 @@ use crate::settings::environment::{Environment, LOCUM_SESSION, LOCUM_TOKEN};
 use crate::settings::{Origin, Places, Settings, SettingsError, SettingsFile, project_root, table};
 use crate::store;
 use crate::store::sqlite::SqliteStore;
-use crate::tools::{WebFetch, WebSearch};
+use crate::tools::{CommandTool, WebFetch, WebSearch};
 use crate::web::{Client, Dialer};
 
 /// What a door was told.
@@ -300,6 +300,9 @@ impl Setup {
         }
         if let Some(engine) = engine {
             builder = builder.tool(Arc::new(WebSearch::new(client, engine)));
+        }
+        for tool in settings.command_tools() {
+            builder = builder.tool(Arc::new(CommandTool::new(tool)));
         }
         if let Some(asker) = &self.asker {
             builder = builder.asker(Arc::clone(asker));

@@ -4,6 +4,7 @@
 //! [`sandbox`](crate::sandbox), or read the public web; [`Tool`] is for an application's own.
 
 mod bash;
+mod command_tool;
 mod desk_tool;
 mod edit;
 mod find;
@@ -49,6 +50,7 @@ use locum_core::transcript::{Intent, ToolOutput, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::command_tool::CommandTool;
 pub(crate) use self::content::hash as content_hash;
 use self::desk_tool::DeskTool;
 pub(crate) use self::outside::marked as marked_as_outside;

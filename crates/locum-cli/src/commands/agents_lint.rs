@@ -16,7 +16,10 @@ use crate::output::{Exit, Output};
 pub(super) fn lint(args: &LintArgs, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let setup = door::setup(global, Orchestrator::Person, Executor::InProcess);
     let search = setup.agent_places().context("the places with agents are not known")?;
-    let lint = Lint { target: args.program.map(Into::into), strict: global.strict };
+    // Settings that cannot be used name no tools; whoever runs an agent is told why.
+    let tools = setup.settings().map(|(settings, _)| settings.described_tools()).unwrap_or_default();
+    let tools = tools.into_iter().map(|(name, _)| name).collect();
+    let lint = Lint { target: args.program.map(Into::into), strict: global.strict, tools };
     let files = match &args.path {
         None => lint.places(&search),
         Some(path) => match lint.path(path, &search) {

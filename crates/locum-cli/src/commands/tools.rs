@@ -6,7 +6,7 @@ use locum::faces::Face;
 use serde_json::json;
 
 use crate::args::Global;
-use crate::door::{Door, Orchestrator};
+use crate::door::{self, Door, Orchestrator};
 use crate::output::{Exit, Output};
 
 pub(super) fn show(face: Face, global: &Global, output: Output) -> anyhow::Result<Exit> {
@@ -26,6 +26,11 @@ pub(super) fn show(face: Face, global: &Global, output: Output) -> anyhow::Resul
         let fields = tool.input_schema["properties"].as_object();
         let names: Vec<&str> = fields.into_iter().flat_map(|fields| fields.keys()).map(String::as_str).collect();
         output.answer(&format!("{}\n{}\nfields: {}\n", tool.name, tool.description, names.join(", ")));
+    }
+    let own = door::setup(global, Orchestrator::Person, Executor::InProcess).settings()?.0.described_tools();
+    if !own.is_empty() {
+        let lines: Vec<String> = own.iter().map(|(name, description)| format!("{name}: {description}")).collect();
+        output.answer(&format!("Tools of your settings, for agents that name them\n{}", lines.join("\n")));
     }
     Ok(Exit::Done)
 }

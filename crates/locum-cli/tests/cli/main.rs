@@ -22,6 +22,7 @@ mod background;
 mod bad_input;
 mod borrowed_over_http;
 mod borrowed_tools;
+mod command_tools;
 mod commands;
 mod defaults;
 mod doctor;

@@ -2,8 +2,8 @@
 
 use super::dialect::Dialect;
 use super::markdown::Reading;
-use super::note::{self, Broken, Note, Severity};
-use super::{Source, defaults, frontmatter, markdown, portability};
+use super::note::{self, Broken, Note, Severity, Topic};
+use super::{Source, defaults, frontmatter, markdown, portability, tool_list};
 use crate::ids::AgentName;
 
 /// What is asked about a file.
@@ -50,6 +50,13 @@ pub fn defaults_file(bytes: &[u8], target: Option<Dialect>) -> Linted {
     // A program that knows the file at all knows the same keys in it.
     let target = target.filter(|target| *target == Dialect::Tallow);
     Linted { reading: None, notes: with_portability(notes, bytes, None, target) }
+}
+
+/// Takes back what is said about tools that somebody has after all, such as the user's settings.
+pub fn know_tools(notes: &mut Vec<Note>, tools: &[String]) {
+    let known: Vec<String> = tools.iter().map(|tool| tool_list::nobody_has(tool)).collect();
+    let is_known = |note: &Note| known.iter().any(|beginning| note.message.starts_with(beginning));
+    notes.retain(|note| note.topic != Topic::UnknownTool || !is_known(note));
 }
 
 /// Makes errors of warnings, for those who want none.

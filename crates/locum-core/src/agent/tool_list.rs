@@ -77,10 +77,11 @@ fn name_of(item: &Item, list: List, findings: &mut Findings) -> Option<String> {
     };
     let unless = "unless a server or an application provides it";
     let what = if list == List::Allowed { is_dropped } else { "nothing is denied by it" };
-    findings.warn(
-        item.at,
-        Topic::UnknownTool,
-        format!("no tool is called `{}`: {what}, {unless}; {hint}", short(text)),
-    );
+    findings.warn(item.at, Topic::UnknownTool, format!("{} {what}, {unless}; {hint}", nobody_has(text)));
     Some(name.to_owned())
+}
+
+/// How a remark about a tool that nobody has begins.
+pub(super) fn nobody_has(tool: &str) -> String {
+    format!("no tool is called `{}`:", short(tool))
 }

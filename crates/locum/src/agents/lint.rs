@@ -15,12 +15,14 @@ use super::files::{self, DEFAULTS_FILE, FileRead};
 use super::places::{PlaceKind, Search};
 
 /// What is asked about files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lint {
     /// The program whose view is wanted beside locum's own.
     pub target: Option<Dialect>,
     /// Whether warnings count as errors.
     pub strict: bool,
+    /// Tools that exist beside locum's own.
+    pub tools: Vec<String>,
 }
 
 /// One file and everything worth saying about it.
@@ -46,7 +48,7 @@ type Candidate = (FileRead, Dialect);
 
 impl Lint {
     /// Looks at every place where agents are looked for.
-    pub fn places(self, search: &Search) -> Vec<LintedFile> {
+    pub fn places(&self, search: &Search) -> Vec<LintedFile> {
         self.look(in_places(search), search)
     }
 
@@ -55,7 +57,7 @@ impl Lint {
     /// # Errors
     ///
     /// There is nothing at the path.
-    pub fn path(self, path: &Path, search: &Search) -> Result<Vec<LintedFile>, String> {
+    pub fn path(&self, path: &Path, search: &Search) -> Result<Vec<LintedFile>, String> {
         if path.is_dir() {
             return Ok(self.look(in_directory(path, None, dialect_of), search));
         }
@@ -66,11 +68,12 @@ impl Lint {
         Ok(self.look(vec![(file, dialect_of(path))], search))
     }
 
-    fn look(self, candidates: Vec<Candidate>, search: &Search) -> Vec<LintedFile> {
+    fn look(&self, candidates: Vec<Candidate>, search: &Search) -> Vec<LintedFile> {
         let mut all: Vec<(PathBuf, Linted)> = candidates.into_iter().map(|candidate| self.file(candidate)).collect();
         note_namesakes(&mut all);
         check_bases(&mut all, search);
         let finish = |(path, mut linted): (PathBuf, Linted)| {
+            lint::know_tools(&mut linted.notes, &self.tools);
             if self.strict {
                 lint::be_strict(&mut linted.notes);
             }
@@ -80,7 +83,7 @@ impl Lint {
         all.into_iter().map(finish).collect()
     }
 
-    fn file(self, (FileRead { path, bytes }, dialect): Candidate) -> (PathBuf, Linted) {
+    fn file(&self, (FileRead { path, bytes }, dialect): Candidate) -> (PathBuf, Linted) {
         let linted = match bytes {
             Err(why) => Linted { reading: None, notes: vec![Note::error(At::START, Topic::File, why)] },
             Ok(bytes) if is_defaults(&path) => lint::defaults_file(&bytes, self.target),

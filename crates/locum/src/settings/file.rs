@@ -7,7 +7,7 @@ use locum_core::permission::{Effect, Rule};
 use toml::{Table, Value};
 
 use super::table::{KEYS, OF_PROJECTS};
-use super::{Origin, PROJECT_RULES, Settings, SettingsError, mcp_servers, providers, value};
+use super::{Origin, PROJECT_RULES, Settings, SettingsError, command_tools, mcp_servers, providers, value};
 
 /// The text of a file with settings, and whose it is.
 #[derive(Debug, Clone)]
@@ -50,6 +50,10 @@ impl Settings {
         let servers = if is_of_project { None } else { table.remove(mcp_servers::MCP_SERVERS) };
         if let Some(value) = servers {
             self.take_mcp_servers(&value, path, text)?;
+        }
+        let tools = if is_of_project { None } else { table.remove(command_tools::TOOLS) };
+        if let Some(value) = tools {
+            self.take_command_tools(&value, path, text)?;
         }
         for name in leaves(&table, "") {
             let line = line_of(text, &name);

@@ -88,12 +88,12 @@ impl Command {
             return Ok(ToolOutput::ok(format!("started as job {number}; `job` shows how it goes")));
         }
         let seconds = self.timeout.unwrap_or(limits::COMMAND_SECONDS_DEFAULT).clamp(1, limits::COMMAND_SECONDS_MAX);
-        attended(scope, &order, seconds).await
+        attended(scope, &order, seconds, "; use `background` for what takes longer").await
     }
 }
 
 /// The program that runs a command line.
-fn shell(command: &str) -> Vec<String> {
+pub(super) fn shell(command: &str) -> Vec<String> {
     let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].into_iter().find(|path| Path::new(path).exists());
     let words = match bash {
         Some(bash) => vec![bash, "--noprofile", "--norc", "-c", command],
@@ -102,7 +102,13 @@ fn shell(command: &str) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
-async fn attended(scope: &ToolScope, order: &Order, seconds: u64) -> Result<ToolOutput, String> {
+/// Runs a command to its end, or for as long as it may take. The advice is for a model whose command took too long.
+pub(super) async fn attended(
+    scope: &ToolScope,
+    order: &Order,
+    seconds: u64,
+    advice: &str,
+) -> Result<ToolOutput, String> {
     let mut command = scope.jobs.attend(&scope.task, order).await?;
     let mut reader = command.running().and_then(crate::sandbox::Running::output);
     let mut output = CommandOutput::new(|| scope.jobs.output_file(&scope.task, order));
@@ -118,7 +124,7 @@ async fn attended(scope: &ToolScope, order: &Order, seconds: u64) -> Result<Tool
         }
     };
     let refused: Vec<String> = command.refused().iter().map(|why| format!("network: {why}")).collect();
-    Ok(answer(ending, output, seconds, &refused))
+    Ok(answer(ending, output, (seconds, advice), &refused))
 }
 
 /// Reads everything that a command says, then how it ended. Every writer is gone when the launcher is.
@@ -140,7 +146,7 @@ async fn drain(reader: &mut Option<ChildStderr>, output: &mut CommandOutput<'_>)
     }
 }
 
-fn answer(ending: Ending, output: CommandOutput<'_>, seconds: u64, refused: &[String]) -> ToolOutput {
+fn answer(ending: Ending, output: CommandOutput<'_>, (seconds, advice): (u64, &str), refused: &[String]) -> ToolOutput {
     let (notice, good) = match ending {
         Ending::Own(Report::Exit(0)) => (String::new(), true),
         Ending::Own(Report::Refused(why)) => {
@@ -149,13 +155,9 @@ fn answer(ending: Ending, output: CommandOutput<'_>, seconds: u64, refused: &[St
             ));
         }
         Ending::Own(report) => (said(&report), false),
-        Ending::TimedOut(report) => (
-            format!(
-                "timed out after {seconds} s and was stopped ({}); use `background` for what takes longer",
-                said(&report)
-            ),
-            false,
-        ),
+        Ending::TimedOut(report) => {
+            (format!("timed out after {seconds} s and was stopped ({}){advice}", said(&report)), false)
+        }
         Ending::Stopped(report) => (format!("stopped ({})", said(&report)), false),
     };
     let notices: Vec<&str> = refused.iter().map(String::as_str).chain([notice.as_str()]).collect();
