@@ -93,7 +93,8 @@ fn dependencies_completed(task: &TaskSummary, standing: &Standings) -> bool {
     task.start.depends_on.iter().all(completed)
 }
 
-/// How many tasks run, over the session and in each group; counted once, then kept up.
+/// How many tasks run, over the session and in each group; counted once, then kept up. One that has delegated what is
+/// not finished does not count: its place is that of those below it, or they could wait for it for ever.
 struct RunningCounts<'a> {
     session: u32,
     groups: HashMap<&'a Uid, u32>,
@@ -102,7 +103,10 @@ struct RunningCounts<'a> {
 impl<'a> RunningCounts<'a> {
     fn of(tasks: &'a [TaskSummary]) -> Self {
         let mut counts = Self { session: 0, groups: HashMap::new() };
-        for task in tasks.iter().filter(|task| task.standing.status == Status::Running) {
+        let unfinished = || tasks.iter().filter(|task| !task.standing.status.is_final());
+        let delegating: HashSet<&Uid> = unfinished().filter_map(|task| task.parent.as_ref()).collect();
+        let runs = |task: &&TaskSummary| task.standing.status == Status::Running && !delegating.contains(&task.uid);
+        for task in tasks.iter().filter(runs) {
             counts.add(&task.start.among);
         }
         counts

@@ -141,10 +141,11 @@ fn a_child_has_the_root_of_its_parent() {
 fn a_child_reaches_no_more_hosts_than_its_parent() {
     let hosts = |names: &[&str]| names.iter().map(|name| HostPattern::parse(name).unwrap()).collect::<Vec<_>>();
     let mut world = World::new();
-    world.limits.max_depth = 3;
+    world.limits.max_depth = Some(3);
     world.add("net", |spec| spec.locum.network = Some(hosts(&["docs.rs", "*.crates.io"])));
-    let network =
-        |world: &World, agent: &str| world.accept(json!({"agent": agent, "task": "t"})).plan.grants.permissions.network;
+    let network = |world: &World, agent: &str| {
+        world.accept(json!({"agent": agent, "task": "t"})).plan.grants.permissions.network.clone()
+    };
     let own = hosts(&["docs.rs", "*.crates.io"]);
     assert_eq!(network(&world, "net"), slice::from_ref(&own));
     assert_eq!(network(&world, "reader"), Vec::<Vec<HostPattern>>::new());

@@ -18,7 +18,7 @@ fn fall_back(world: &mut World, origin: &str, text: &str) {
 fn receipt(world: &World, agent: &str, call: &Value) -> Receipt {
     let mut input = json!({"agent": agent, "task": "t"});
     input.as_object_mut().unwrap().extend(call.as_object().unwrap().clone());
-    world.accept(input).plan.receipt
+    world.accept(input).plan.receipt.clone()
 }
 
 /// A value as `requested -> effective from (why)`.

@@ -89,6 +89,22 @@ fn the_oldest_queued_tasks_take_the_free_places() {
 }
 
 #[test]
+fn who_waits_for_what_it_delegated_holds_no_place() {
+    use Status::{Completed, Queued, Running};
+    let below = |number: u32, parent: u32, status: Status| TaskSummary {
+        parent: Some(uid(parent)),
+        ..summary(number, status, &[], 2)
+    };
+    let leads = [summary(1, Running, &[], 2), summary(2, Running, &[], 2)];
+    let with = |children: &[TaskSummary]| leads.iter().chain(children).cloned().collect::<Vec<_>>();
+    let queued = [below(3, 1, Queued), below(4, 2, Queued), below(5, 2, Queued)];
+    assert_eq!(check(&with(&queued)), ["t_03 starts with []", "t_04 starts with []"]);
+    // Who waits for nobody any more has its place again.
+    let finished = [below(3, 1, Completed), below(4, 2, Queued), below(5, 2, Queued)];
+    assert_eq!(check(&with(&finished)), ["t_04 starts with []"]);
+}
+
+#[test]
 fn a_failure_runs_down_the_line() {
     use Status::{Cancelled, Completed, Failed, Waiting};
     let tasks = [

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::try_join_all;
+use locum_core::agent::tool_names;
 use locum_core::limits;
 use locum_core::neutral::neutralise;
 use locum_core::permission::{Rule, Subject, Verdict};
@@ -202,7 +203,12 @@ async fn run_one(
     };
     // The call itself is inside too: a tool may break before it returns its future.
     let running = AssertUnwindSafe(async { tool.call(call.input.clone(), scope).await }).catch_unwind();
-    let output = match attention.attend(running, Activity::Tool, &Heard::new()).await {
+    let heard = Heard::new();
+    if call.name == tool_names::SUBAGENT {
+        // Whoever waits for others is as alive as they are, and each of them is watched.
+        heard.hold();
+    }
+    let output = match attention.attend(running, Activity::Tool, &heard).await {
         Ok(Ok(Ok(output))) => bounded(output),
         Ok(Ok(Err(error))) => {
             let (turn, details) = (task.usage().turns, error.to_string());

@@ -75,6 +75,29 @@ async fn at_depth_two_one_level_is_delegated_and_the_child_is_never_wider() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_that_waits_long_for_its_child_is_not_silent() {
+    // Each call takes two minutes, all of them together longer than a tool may be silent.
+    let slow = |path: u32| Say::calls([("look", json!({"path": path}))]).after(std::time::Duration::from_secs(120));
+    let helper: Vec<Say> = (0..8).map(slow).chain([Say::text("Helped.")]).collect();
+    let (desk, model) = desk(2, vec![delegate("run", "helper"), Say::text("Led.")], helper);
+    let id = spawn(&desk, "lead", "Lead.").await;
+    check(&collect(&desk, &id).await, &json!({"status": "completed", "result": "Led."}));
+    check(&last_answer(&model), &json!({"task_id": "t_02", "status": "completed", "result": "Helped."}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_get_the_places_of_those_who_wait_for_them() {
+    let helpers = json!([{"agent": "helper", "task": "a"}, {"agent": "helper", "task": "b"}]);
+    let call = Say::calls([("subagent", json!({"action": "parallel", "tasks": helpers}))]);
+    let later = Say::text("Helped.").after(std::time::Duration::from_secs(5));
+    let (desk, _) = desk(2, vec![call, Say::text("Led.")], vec![later]);
+    // Every place is taken by somebody who delegates.
+    let leads: Vec<Value> = (0..5).map(|number| json!({"agent": "lead", "task": format!("Lead {number}.")})).collect();
+    let answer = ask(&desk, json!({"action": "parallel", "tasks": leads})).await;
+    check(&answer, &json!({"completed": 5, "failed": 0, "stalled": 0}));
+}
+
+#[tokio::test(start_paused = true)]
 async fn depth_is_capped_at_five_whatever_is_asked() {
     let lead = vec![delegate("run", "lead"), Say::text("Led.")];
     let (desk, model) = desk(9, lead, Vec::new());
