@@ -5,6 +5,7 @@
 //! theirs alone.
 
 mod agents;
+mod apart;
 mod case;
 mod commands;
 mod floor;
@@ -12,6 +13,7 @@ mod measure;
 mod report;
 mod rounds;
 mod rows;
+mod scale;
 mod server;
 mod shape;
 mod startup;
@@ -26,6 +28,7 @@ fn main() -> anyhow::Result<()> {
         // The children of a run; what they measure they print as one line of JSON.
         ["serve"] => server::serve(),
         ["case", case, address] => case::run(case, address),
+        ["scale", address] => scale::run(address),
         ["nothing"] => Ok(()),
         options => suite::run(options),
     }

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 
 use crate::case::{Case, Who};
 use crate::measure::Cost;
+use crate::scale::Scale;
 use crate::shape::Shape;
 
 /// What every row needs.
@@ -83,12 +84,22 @@ impl Server {
     }
 
     fn measure(&self, case: &str) -> anyhow::Result<Cost> {
-        let output = Command::new(std::env::current_exe()?).args(["case", case, &self.address]).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        anyhow::ensure!(output.status.success(), "{case}: {complaint}");
-        Ok(serde_json::from_str(&text)?)
+        told(&["case", case, &self.address])
     }
+
+    /// Measures many tasks.
+    pub(crate) fn scale(&self) -> anyhow::Result<Scale> {
+        told(&["scale", &self.address])
+    }
+}
+
+/// What this program says when it is started with these arguments.
+fn told<T: serde::de::DeserializeOwned>(arguments: &[&str]) -> anyhow::Result<T> {
+    let output = Command::new(std::env::current_exe()?).args(arguments).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "{arguments:?}: {complaint}");
+    Ok(serde_json::from_str(&text)?)
 }
 
 impl Drop for Server {

@@ -3,10 +3,12 @@
 use locum::models::providers::Protocol;
 
 use crate::agents;
+use crate::apart;
 use crate::case::{Case, Who};
 use crate::commands;
 use crate::report::Report;
 use crate::rounds::{Bench, Rounds, middle};
+use crate::scale::Scale;
 use crate::shape::Shape;
 use crate::startup::Start;
 
@@ -165,5 +167,37 @@ pub(crate) fn sandboxed(bench: &Bench, report: &mut Report) -> anyhow::Result<()
         plain.extend(commands::measure(&bench.locum, home.path(), "none")?);
     }
     report.add(row, middle(shut_in) - middle(plain), "ms", Some(20.0));
+    Ok(())
+}
+
+/// What a process of its own adds to a task.
+pub(crate) fn workers(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
+    let (inside, apart) = apart::measure(&bench.locum, bench.repeats() * 10)?;
+    report.add("worker/start to first model request, in process", middle(inside.clone()), "ms", None);
+    let over = middle(apart) - middle(inside);
+    report.add("worker/start to first model request, over in process", over, "ms", Some(25.0));
+    Ok(())
+}
+
+/// Ten thousand tasks one after the other, and five thousand at once.
+pub(crate) fn many(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
+    let Scale {
+        bytes_per_task,
+        descriptors_left,
+        children_left,
+        soak_completed,
+        crowd_mib,
+        crowd_completed,
+        status_p99_ms,
+        crowd_s,
+    } = bench.server.scale()?;
+    report.add("scale/10000 tasks with 5 % faults/memory left by each", bytes_per_task / 1024.0, "KiB", Some(1.0));
+    report.add("scale/10000 tasks with 5 % faults/descriptors left", descriptors_left as f64, "", Some(0.0));
+    report.add("scale/10000 tasks with 5 % faults/processes left", children_left as f64, "", Some(0.0));
+    report.add("scale/10000 tasks with 5 % faults/completed", soak_completed as f64, "", None);
+    report.add("scale/5000 tasks at once, 200 ms/peak memory", crowd_mib, "MiB", Some(400.0));
+    report.add("scale/5000 tasks at once, 200 ms/not completed", (5000 - crowd_completed) as f64, "", Some(0.0));
+    report.add("scale/5000 tasks at once, 200 ms/status, 99th percentile", status_p99_ms, "ms", Some(20.0));
+    report.add("scale/5000 tasks at once, 200 ms/wall", crowd_s, "s", None);
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::rows;
 type Group = fn(&Bench, &mut Report) -> anyhow::Result<()>;
 
 /// Everything that is measured.
-const GROUPS: [(&str, Group); 8] = [
+const GROUPS: [(&str, Group); 10] = [
     ("crowds", rows::crowds),
     ("a long task", rows::long_task),
     ("large results", rows::large_results),
@@ -22,10 +22,9 @@ const GROUPS: [(&str, Group); 8] = [
     ("starts", rows::starts),
     ("agent files", rows::agent_files),
     ("sandbox", rows::sandboxed),
+    ("workers", rows::workers),
+    ("scale", rows::many),
 ];
-
-/// What is promised and not there to be measured.
-const NOT_MEASURED: [&str; 1] = ["worker/cpu per turn in a process of its own"];
 
 /// How a run was asked for.
 struct Options {
@@ -86,9 +85,6 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
         }
         // A run that is broken off leaves what it has measured.
         save(options.json.as_deref(), &report)?;
-    }
-    for name in NOT_MEASURED {
-        report.leave_out(name);
     }
     report.load_after = load();
     show(&report, old.as_ref())?;

@@ -19,6 +19,7 @@ mod race;
 mod servers;
 mod sessions;
 mod spawn;
+mod stalled;
 mod status;
 pub(crate) mod storm;
 mod tail;

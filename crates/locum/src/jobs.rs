@@ -2,6 +2,7 @@
 //! with it, here.
 
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,13 +15,21 @@ use locum_core::limits;
 use locum_core::permission::HostPattern;
 use locum_core::task::Plan;
 use locum_core::task::event::ProcessEnd;
+use tokio::time::Instant;
 
 use crate::pool::Pool;
+use crate::process::is_running;
 use crate::sandbox::{ENTRANCE_PORT, Level, Order, OutputTo, Report, Running, Sandbox, make_private};
 use crate::web::{Dialer, Passage};
 
 /// How long beyond its grace period a launcher may take to report: it only waits for the kernel then.
 const REPORT_MS_MAX: u64 = 2_000;
+
+/// How often a process that should end is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The file in a task's private directory that names its processes.
+const PROCESSES: &str = "processes";
 
 /// How many names are tried for an output: more than a task has turns and calls.
 const OUTPUT_NAMES_MAX: u32 = 100_000;
@@ -232,8 +241,39 @@ impl Jobs {
         // From here on the task has something to end.
         self.tasks().entry(task.uid.clone()).or_default();
         let mut running = Running::start(sandbox, order, OutputTo::Reader).await?;
+        self.note(&task.uid, &running.end());
         let passage = self.let_through(task, &mut running);
         Ok(Attended { jobs: self, uid: task.uid.clone(), running: Some(running), passage })
+    }
+
+    /// Notes a process of a task where whoever goes on with it after this one finds it.
+    pub(crate) fn note(&self, uid: &Uid, process: &ProcessEnd) {
+        let Some(sandbox) = &self.sandbox else { return };
+        let private = sandbox.private().join(uid.to_string());
+        let line = format!("{} {}\n", process.pid, process.started);
+        // Without a note its end is not waited for by another process, which is all that is lost.
+        make_private(&private).ok();
+        let file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(private.join(PROCESSES));
+        if let Ok(mut file) = file {
+            file.write_all(line.as_bytes()).ok();
+        }
+    }
+
+    /// The processes of a task that were noted, by this process or by one before it, and are still there.
+    fn noted(&self, uid: &Uid) -> Vec<ProcessEnd> {
+        let Some(sandbox) = &self.sandbox else { return Vec::new() };
+        let text = std::fs::read_to_string(sandbox.private().join(uid.to_string()).join(PROCESSES)).unwrap_or_default();
+        let noted = text.lines().filter_map(|line| {
+            let (pid, started) = line.split_once(' ')?;
+            Some(ProcessEnd { pid: pid.parse().ok()?, started: started.to_owned(), ended: false })
+        });
+        // A worker process is among those of its task.
+        noted.filter(|noted| noted.pid != std::process::id() && is_running(noted.pid, &noted.started)).collect()
+    }
+
+    fn has_notes(&self, uid: &Uid) -> bool {
+        let private = self.sandbox.as_ref().map(|sandbox| sandbox.private().join(uid.to_string()));
+        private.is_some_and(|private| private.join(PROCESSES).exists())
     }
 
     /// A new file for a whole output, and its name as commands know it. Nothing that a command made is ever opened.
@@ -273,6 +313,7 @@ impl Jobs {
         }
         let (file, output, _) = self.output_file(task, order)?;
         let mut running = Running::start(sandbox, order, OutputTo::File(file)).await?;
+        self.note(&task.uid, &running.end());
         self.let_through(task, &mut running);
         let mut tasks = self.tasks();
         let background = &mut tasks.entry(task.uid.clone()).or_default().background;
@@ -312,18 +353,40 @@ impl Jobs {
     /// Ends everything that a task has under way, waits until nothing is left of it, and removes its private directory.
     /// Returns what was under way.
     pub(crate) async fn end(&self, uid: &Uid, pool: &Pool) -> Vec<ProcessEnd> {
-        let Some(jobs) = self.tasks().remove(uid) else { return Vec::new() };
+        let (jobs, mut noted) = (self.tasks().remove(uid), self.noted(uid));
+        if jobs.is_none() && !self.has_notes(uid) {
+            return Vec::new();
+        }
+        let jobs = jobs.unwrap_or_default();
         let background = jobs.background.into_iter().filter_map(|job| job.running);
         let mut ending: Vec<Running> = background.chain(jobs.ending).collect();
         ending.iter_mut().for_each(Running::stop);
         join_all(ending.iter_mut().map(reported)).await;
-        let processes = ending.iter().map(Running::end).collect();
+        // What another process started ends with that one, but not in the same moment.
+        until_gone(&mut noted).await;
+        let mut processes: Vec<ProcessEnd> = ending.iter().map(Running::end).collect();
+        noted.retain(|noted| processes.iter().all(|known| known.pid != noted.pid));
+        processes.extend(noted);
         if let Some(sandbox) = &self.sandbox {
             let private = sandbox.private().join(uid.to_string());
             // What cannot be removed is private, and the next cleaning finds it.
             pool.run(move || std::fs::remove_dir_all(private)).await.ok();
         }
         processes
+    }
+}
+
+/// Waits until processes that are ending are gone, or for as long as that may take.
+async fn until_gone(processes: &mut [ProcessEnd]) {
+    let deadline = Instant::now() + Duration::from_millis(limits::COMMAND_GRACE_MS + REPORT_MS_MAX);
+    loop {
+        for process in processes.iter_mut() {
+            process.ended = !is_running(process.pid, &process.started);
+        }
+        if processes.iter().all(|process| process.ended) || Instant::now() >= deadline {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
     }
 }
 

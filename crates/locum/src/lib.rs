@@ -14,6 +14,7 @@
 
 pub mod context_changes;
 pub mod desk;
+pub mod events;
 pub mod faces;
 pub mod progress;
 

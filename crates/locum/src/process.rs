@@ -101,6 +101,21 @@ fn boot_id() -> String {
     UNKNOWN.to_owned()
 }
 
+/// Descriptors that a process may have open: each task may hold a connection, and the usual soft limit is smaller than
+/// a crowd of them.
+const DESCRIPTORS_WANTED: u64 = 65_536;
+
+/// Raises this process's own limit of open descriptors as far as it may.
+pub(crate) fn raise_descriptor_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard.min(DESCRIPTORS_WANTED)
+    {
+        // With the limit as it was there is room for fewer connections, and nothing else is different.
+        setrlimit(Resource::RLIMIT_NOFILE, hard.min(DESCRIPTORS_WANTED), hard).ok();
+    }
+}
+
 /// Variables that a process of ours inherits: where programs and files are found, never a secret.
 const INHERITED: [&str; 9] =
     ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"];

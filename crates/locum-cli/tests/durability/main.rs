@@ -13,6 +13,7 @@ mod observer;
 mod apart;
 mod background;
 mod budgets;
+mod cancels;
 mod crowd;
 mod hand_over;
 mod kills;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use locum_core::budget::{Scarce, Shortage};
-use locum_core::ids::SessionKey;
+use locum_core::ids::{AgentName, SessionKey, TaskId};
 use locum_core::limits::FRAME_BYTES_MAX;
 use locum_core::permission::Subject;
 use locum_core::task::Record;
@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::asking::Question;
 use crate::sandbox::Sandbox;
 
 /// Bytes before a frame that say how long it is.
@@ -40,6 +41,8 @@ pub(super) struct Order {
     /// The tools that the parent runs.
     pub(super) forwarded: Vec<GrantedTool>,
     pub(super) log: LogWish,
+    /// Whether the parent knows somebody who can be asked.
+    pub(super) can_ask: bool,
 }
 
 /// What a worker should say about its tool calls.
@@ -99,6 +102,8 @@ pub(super) enum Wanted {
     Prepared { name: String, input: Value },
     /// What a call of one of the parent's tools answers.
     Output { name: String, input: Value, intent: Option<Intent> },
+    /// Whether somebody agrees to a call.
+    Consent(Asked),
 }
 
 /// What a parent gives.
@@ -112,6 +117,40 @@ pub(super) enum Given {
     Prepared { subject: Subject, intent: Option<Intent> },
     Output(ToolOutput),
     ToolLayer { why: String },
+    Consent(Said),
+}
+
+/// A [`Question`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Asked {
+    task: TaskId,
+    agent: AgentName,
+    tool: String,
+    about: String,
+    rule: String,
+}
+
+impl From<&Question> for Asked {
+    fn from(question: &Question) -> Self {
+        let Question { task, agent, tool, about, rule } = question.clone();
+        Self { task, agent, tool, about, rule }
+    }
+}
+
+impl From<Asked> for Question {
+    fn from(asked: Asked) -> Self {
+        let Asked { task, agent, tool, about, rule } = asked;
+        Self { task, agent, tool, about, rule }
+    }
+}
+
+/// An [`asking::Answer`](crate::asking::Answer).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Said {
+    Yes,
+    No,
+    Nobody,
 }
 
 /// A [`ModelError`].

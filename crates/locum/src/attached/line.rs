@@ -115,6 +115,11 @@ impl Line {
         })
     }
 
+    /// The worker, as a process.
+    pub(super) fn process(&self) -> ProcessEnd {
+        ProcessEnd { pid: self.pid, started: self.started.clone(), ended: false }
+    }
+
     /// Tells the worker something.
     pub(super) fn tell(&self, said: &ToWorker) -> io::Result<()> {
         self.outbox.push(said)
@@ -235,7 +240,7 @@ impl Line {
         if tokio::time::timeout(grace, self.child.wait()).await.is_err() {
             return self.end().await;
         }
-        ProcessEnd { pid: self.pid, started: self.started.clone(), ended: true }
+        ProcessEnd { ended: true, ..self.process() }
     }
 
     /// Ends the worker: TERM, a grace period, KILL.
@@ -249,7 +254,7 @@ impl Line {
             self.child.start_kill().ok();
             ended = tokio::time::timeout(grace, self.child.wait()).await.is_ok();
         }
-        ProcessEnd { pid: self.pid, started: self.started.clone(), ended }
+        ProcessEnd { ended, ..self.process() }
     }
 }
 
@@ -275,6 +280,38 @@ impl Watch {
         match liveness::judge(Pulse { activity: self.activity, silent_ms }, &self.patience) {
             Verdict::Alive { left_ms } => Ok(Duration::from_millis(left_ms.min(liveness::LOOK_MS_MAX))),
             Verdict::Stalled { limit_ms } => Err(Parting::Stalled { after_s: limit_ms / 1000, during: self.activity }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks every second, and says after how many of them the watch gave up. Between two looks so much time is lost.
+    fn found_after(activity: Activity, asleep_at: Option<u64>) -> (u64, u64) {
+        let since = Instant::now();
+        let patience = Patience::default();
+        let mut watch = Watch { since, silence: Silence::default(), patience, activity };
+        let mut slept = 0;
+        for second in 1..10_000 {
+            slept += if asleep_at == Some(second) { 3_600 } else { 0 };
+            if let Err(Parting::Stalled { after_s, during }) = watch.look(since + Duration::from_secs(second + slept)) {
+                assert_eq!(during, activity);
+                return (second, after_s);
+            }
+        }
+        panic!("it is waited for without end")
+    }
+
+    #[test]
+    fn a_silent_worker_is_found_at_its_limit_and_a_machine_that_slept_is_not_blamed_on_it() {
+        for (activity, limit_s) in [(Activity::Startup, 60), (Activity::Model, 180), (Activity::Tool, 600)] {
+            assert_eq!(found_after(activity, None), (limit_s, limit_s));
+            let (second, after_s) = found_after(activity, Some(30));
+            // The hour counts as one look.
+            assert_eq!(after_s, limit_s);
+            assert!((limit_s - 5..=limit_s).contains(&second), "{activity:?}: {second}");
         }
     }
 }

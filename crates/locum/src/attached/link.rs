@@ -14,7 +14,8 @@ use locum_models::{Model, ModelError, Prefix};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::frame::{Given, Outbox, Piece, ToParent, Wanted};
+use super::frame::{Given, Outbox, Piece, Said, ToParent, Wanted};
+use crate::asking::{self, Asker, Question};
 use crate::store::{self, Appended};
 use crate::tools::{Prepared, Tool, ToolFuture, ToolLayerError, ToolScope};
 
@@ -144,6 +145,22 @@ impl Model for ParentModel {
                 Given::Reply(reply) => Ok(*reply),
                 Given::Failure(failure) => Err(failure.into()),
                 other => Err(lost(unexpected(&other))),
+            }
+        })
+    }
+}
+
+/// Whoever the parent can ask.
+pub(super) struct ParentAsker(pub(super) Arc<Link>);
+
+impl Asker for ParentAsker {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, asking::Answer> {
+        Box::pin(async move {
+            match self.0.get(Wanted::Consent(question.into())).await {
+                Ok(Given::Consent(Said::Yes)) => asking::Answer::Yes,
+                Ok(Given::Consent(Said::No)) => asking::Answer::No,
+                // Without a parent there is nobody.
+                Ok(_) | Err(_) => asking::Answer::Nobody,
             }
         })
     }

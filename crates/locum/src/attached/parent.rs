@@ -16,8 +16,9 @@ use locum_models::{Delta, Prefix};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::frame::{Failure, Given, LogWish, Order, ToWorker, Wanted};
+use super::frame::{Failure, Given, LogWish, Order, Said, ToWorker, Wanted};
 use super::line::{Line, Parting, Turn};
+use crate::asking::{Answer, Asker, Question};
 use crate::desk::Desk;
 use crate::driver::{Asking, Attention, Driver, Finish, Heard, StopSignals, tool_scope};
 use crate::engine::Engine;
@@ -176,6 +177,7 @@ impl<'a, 'b> Parent<'a, 'b> {
         let failed = |error: std::io::Error| StartError::Process(format!("its worker cannot be started: {error}"));
         let complaints = engine.launcher.as_ref().map_or_else(Stdio::null, crate::launch::Launcher::complaints);
         let line = Line::start(program, complaints, hands.patience, post.signals.clone()).map_err(failed)?;
+        hands.jobs.note(&post.lease.uid, &line.process());
         // What is durable is the task; whatever was pushed and not written is not.
         let records = hands.store.records(&post.lease.uid, 0, usize::MAX).await.map_err(StartError::Store)?;
         let misfit = |error| StartError::Store(store::Error::Corrupt(format!("task {}: {error}", post.lease.uid)));
@@ -206,6 +208,11 @@ impl<'a, 'b> Parent<'a, 'b> {
                 Turn::Unwanted(_) => None,
                 Turn::Wanted { id, wanted: Wanted::Append { records } } => self.append(id, records).await?,
                 Turn::Wanted { id, wanted: Wanted::Reply } => self.reply(id).await?,
+                Turn::Wanted { id, wanted: Wanted::Consent(asked) } => {
+                    let asker = self.post.engine.hands.asker.clone();
+                    self.line.run(id, Box::pin(async move { (id, consent(asker, asked.into()).await) }));
+                    None
+                }
                 Turn::Wanted { id, wanted: Wanted::Prepared { name, input } } => {
                     self.run(id, &name, None, |tool, scope| Box::pin(prepared(tool, scope, input)));
                     None
@@ -337,6 +344,15 @@ impl<'a, 'b> Parent<'a, 'b> {
     }
 }
 
+async fn consent(asker: Option<Arc<dyn Asker>>, question: Question) -> Given {
+    let Some(asker) = asker else { return Given::Consent(Said::Nobody) };
+    Given::Consent(match asker.ask(&question).await {
+        Answer::Yes => Said::Yes,
+        Answer::No => Said::No,
+        Answer::Nobody => Said::Nobody,
+    })
+}
+
 async fn prepared(tool: Arc<dyn Tool>, scope: ToolScope, input: Value) -> Given {
     match tool.prepare(&input, &scope).await {
         Ok(prepared) => Given::Prepared { subject: prepared.subject, intent: prepared.intent },
@@ -369,5 +385,6 @@ fn order(engine: &Engine, task: &Task) -> Order {
         tool_ms: hands.patience.tool_ms,
         forwarded: plan.grants.tools.iter().filter(|tool| !is_own(&tool.name)).cloned().collect(),
         log,
+        can_ask: hands.asker.is_some(),
     }
 }

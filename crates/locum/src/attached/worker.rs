@@ -12,7 +12,7 @@ use locum_core::task::Task;
 use tokio::net::unix::pipe;
 
 use super::frame::{Frames, LogWish, Order, ToParent, ToWorker};
-use super::link::{Answer, Link, ParentModel, ParentTool};
+use super::link::{Answer, Link, ParentAsker, ParentModel, ParentTool};
 use crate::desk::{BuildError, Desk};
 use crate::driver::{Driver, StopSignals};
 use crate::journal::Journal;
@@ -125,6 +125,9 @@ fn desk(order: Order, link: &Arc<Link>) -> Result<Desk, BuildError> {
     }
     for granted in order.forwarded {
         builder = builder.tool(Arc::new(ParentTool::new(granted, Arc::clone(link))));
+    }
+    if order.can_ask {
+        builder = builder.asker(Arc::new(ParentAsker(Arc::clone(link))));
     }
     if let Some(directory) = order.worktrees {
         builder = builder.worktrees(directory);

@@ -377,13 +377,15 @@ impl DeskBuilder {
         self
     }
 
-    /// Builds the engine and the first desk of it.
+    /// Builds the engine and the first desk of it. The process's own limit of open files is raised as far as it may, so
+    /// that a crowd of tasks has connections.
     ///
     /// # Errors
     ///
     /// The session's name is not one, the session's model is not known or cannot be used, or an agent's name holds a
     /// secret. A mistake is told here, not by the first task.
     pub fn build(self) -> Result<Desk, BuildError> {
+        process::raise_descriptor_limit();
         let root = self.root.unwrap_or_else(|| PathBuf::from("."));
         let root = root.canonicalize().unwrap_or(root).to_string_lossy().into_owned();
         let session = SessionKey { project: root.as_str().into(), id: SessionId::parse(&self.session)? };

@@ -63,6 +63,7 @@ impl Desk {
                 }
             });
         }
+        self.retry_stalled(&entries, &mut results, face).await?;
         Ok(Response::Parallel(count(results)))
     }
 

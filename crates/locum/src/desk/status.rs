@@ -29,7 +29,7 @@ impl Desk {
     }
 
     /// A task of this session, collected or not.
-    pub(super) async fn row(&self, task_id: &str) -> Result<TaskRow, Refusal> {
+    pub(crate) async fn row(&self, task_id: &str) -> Result<TaskRow, Refusal> {
         let row = match TaskId::parse(task_id) {
             Ok(id) => self.engine.rows(TaskQuery::Ids(self.session.clone(), vec![id])).await?.pop(),
             Err(_) => None,

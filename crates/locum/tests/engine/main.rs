@@ -6,6 +6,7 @@ mod cast;
 mod faulty;
 mod repository;
 mod stage;
+mod stalls;
 
 mod asking;
 mod cycle;
@@ -34,6 +35,7 @@ mod results;
 
 mod chaos;
 mod crowd;
+mod events;
 mod examples;
 mod hostile_git;
 mod operations;
