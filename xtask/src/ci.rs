@@ -67,6 +67,19 @@ const STEPS: &[Step] = &[
         full_only: true,
     },
     Step {
+        name: "servers",
+        action: Action::Own { arguments: "foreign servers", run: foreign::servers::servers },
+        full_only: true,
+    },
+    Step {
+        name: "worktrees",
+        action: Action::Cargo {
+            arguments: "test --package locum-cli --test durability --locked worktrees",
+            environment: &[("LOCUM_TEST_LIVES", "300")],
+        },
+        full_only: true,
+    },
+    Step {
         name: "requests",
         action: Action::Own { arguments: "foreign requests", run: foreign::models::requests },
         full_only: true,
@@ -251,6 +264,8 @@ mod tests {
                 "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps --locked",
                 "cargo xtask foreign python",
                 "cargo xtask foreign inspector",
+                "cargo xtask foreign servers",
+                "LOCUM_TEST_LIVES=\"300\" cargo test --package locum-cli --test durability --locked worktrees",
                 "cargo xtask foreign requests",
                 "cargo xtask foreign local-model",
                 "cargo xtask foreign witness",

@@ -3,6 +3,7 @@
 
 pub(crate) mod api;
 pub(crate) mod models;
+pub(crate) mod servers;
 pub(crate) mod witness;
 
 use std::fs::{self, File};
@@ -80,12 +81,7 @@ pub(crate) fn inspector(root: &Path) -> Result<()> {
     let built = Built::of(root)?;
     let folder = built.folder.join("inspector");
     let node_package = node_package()?;
-    let node_pin = format!("{node_package}@{NODE_VERSION}");
-    install(&folder, &format!("{INSPECTOR} {node_pin}"), || {
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
-        finish(npm.arg(&folder).args([INSPECTOR, &node_pin]))
-    })?;
+    install_npm(&folder, &[INSPECTOR, &format!("{node_package}@{NODE_VERSION}")])?;
     let modules = folder.join("node_modules");
     let stage = Stage::new(&built.folder)?;
     for case in CASES {
@@ -139,6 +135,15 @@ fn install(folder: &Path, pins: &str, run: impl FnOnce() -> Result<()>) -> Resul
     fs::create_dir_all(folder)?;
     run()?;
     Ok(fs::write(mark, pins)?)
+}
+
+/// Installs pinned packages of Node.
+fn install_npm(folder: &Path, pins: &[&str]) -> Result<()> {
+    install(folder, &pins.join(" "), || {
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
+        finish(npm.arg(folder).args(pins))
+    })
 }
 
 /// Installs pinned Python packages into an environment of their own.

@@ -9,6 +9,9 @@
 //! | `landlock` | the same rules, enforced by Landlock alone: names inside the project are not protected, that a file exists can be seen, and modes cannot be changed | others are visible, but cannot be signalled | none |
 //! | `none` | everything that the user may do | all of the user's | all |
 //!
+//! How many processes a command may have is limited at the level `full` alone, and not for root where the kernel is older
+//! than 6.14: without a namespace of its own a command's processes are counted together with all others of its user.
+//!
 //! There is no way from a level to a weaker one but the user's own setting or flag: what a level needs and the system
 //! does not have is a refusal.
 

@@ -3,12 +3,12 @@
 //!
 //! What is there is mounted read-only over itself. What is not there cannot be mounted over, so an empty directory
 //! stands in its place while commands run; the last command to end removes it again. A lock on the project's root tells
-//! who is last.
+//! who is last, and the mode of a placeholder that it is one: an empty directory of the user stays.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -18,6 +18,10 @@ const NAMES: [&str; 9] = [".git", ".acai", ".pi", ".tallow", ".cursor", ".codex"
 
 /// Protected also where they are not: a directory of this name changes what happens next.
 const ALSO_MISSING: [&str; 2] = [".locum", ".claude"];
+
+/// The mode of a placeholder, which nobody gives to a directory of their own: nothing can be put into it, and it is
+/// sticky.
+const PLACEHOLDER_MODE: u32 = 0o1500;
 
 /// The protected names of a project, held in place until this is dropped.
 pub(super) struct Protected {
@@ -61,7 +65,7 @@ pub(super) fn hold(root: &Path) -> Result<Protected, String> {
     let mut held = Protected { names: Vec::new(), placeholders: Vec::new(), lock: Some(lock) };
     for name in ALSO_MISSING {
         let path = root.join(name);
-        match fs::create_dir(&path) {
+        match fs::DirBuilder::new().mode(PLACEHOLDER_MODE).create(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // Where the user cannot write, the command cannot either.
@@ -100,8 +104,12 @@ impl Drop for Protected {
         // Whoever else holds the lock still needs the placeholders, and looks again at its own end.
         let Ok(_alone) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { return };
         for path in &self.placeholders {
-            // Only an empty directory is removed: anything in it was there before, or was put there from outside.
-            fs::remove_dir(path).ok();
+            let is_placeholder =
+                path.symlink_metadata().is_ok_and(|found| found.is_dir() && found.mode() & 0o7700 == PLACEHOLDER_MODE);
+            if is_placeholder {
+                // Only an empty directory is removed: anything in it was put there from outside.
+                fs::remove_dir(path).ok();
+            }
         }
     }
 }
@@ -138,6 +146,16 @@ mod tests {
         assert_eq!(names(&held), [".git", ".locum", ".claude"]);
         drop(held);
         assert!(root.path().join(".locum/config.toml").exists() && root.path().join(".git").exists());
+    }
+
+    #[test]
+    fn an_empty_directory_of_the_user_stays() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join(".claude")).unwrap();
+        let (first, second) = (hold(root.path()).unwrap(), hold(root.path()).unwrap());
+        drop(first);
+        drop(second);
+        assert!(root.path().join(".claude").exists() && !root.path().join(".locum").exists());
     }
 
     #[test]

@@ -82,7 +82,8 @@ impl Beneath {
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
-        let (temporary, mut file) = create(&directory, old.is_some())?;
+        let temporary = temporary_name(name, content);
+        let mut file = create(&directory, &temporary, old.is_some())?;
         let filled = file.write_all(content).and_then(|()| match &old {
             Some(old) => keep_mode(&file, old),
             None => Ok(()),
@@ -163,16 +164,26 @@ fn enter(directory: &Dir, name: &OsStr) -> io::Result<Dir> {
     Ok(Dir::from_std_file(opened.into_std()))
 }
 
+/// The name of a content until it is in its place. It is the same when a call is made again after a crash, so that what
+/// the crash left behind is taken away then.
+fn temporary_name(name: &OsStr, content: &[u8]) -> String {
+    let hash = super::content::hash(&[name.as_encoded_bytes(), b"\n", content].concat());
+    format!(".locum-{}.tmp", &hash[hash.len() - 16..])
+}
+
 /// A new file beside the one that it will replace. One that replaces another is nobody's to read before it has the
 /// other's mode.
-fn create(directory: &Dir, is_replacement: bool) -> io::Result<(String, std::fs::File)> {
+fn create(directory: &Dir, name: &str, is_replacement: bool) -> io::Result<std::fs::File> {
     let mode = if is_replacement { 0o600 } else { 0o666 };
     let mut last = io::Error::other("no name was free");
     for _ in 0..ATTEMPTS_MAX {
-        let name = format!(".locum-{:016x}.tmp", fastrand::u64(..));
-        match directory.open_with(&name, OpenOptions::new().write(true).create_new(true).mode(mode)) {
-            Ok(file) => return Ok((name, file.into_std())),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+        match directory.open_with(name, OpenOptions::new().write(true).create_new(true).mode(mode)) {
+            Ok(file) => return Ok(file.into_std()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                last = error;
+                // Nobody else writes this content to this file: it was left behind by a process that was killed.
+                directory.remove_file(name)?;
+            }
             Err(error) => return Err(error),
         }
     }

@@ -23,6 +23,17 @@ fn text(fixture: &Fixture, path: &str) -> String {
 }
 
 #[test]
+fn what_a_kill_left_behind_half_way_is_gone_when_the_call_is_made_again() {
+    let fixture = Fixture::new(&[]);
+    let hash = super::super::content::hash(b"a.txt\nwhole");
+    let half = fixture.root().join(format!(".locum-{}.tmp", &hash[hash.len() - 16..]));
+    fs::write(&half, "ha").unwrap();
+    write(&fixture, &mut KnownFiles::default(), "a.txt", "whole");
+    assert_eq!(text(&fixture, "a.txt"), "whole");
+    assert!(!half.exists());
+}
+
+#[test]
 fn a_file_is_made_with_its_directories_and_replaced_once_it_is_known() {
     let fixture = Fixture::new(&[("there.txt", "one\n"), ("empty.txt", "")]);
     let mut known = KnownFiles::default();
