@@ -81,10 +81,7 @@ pub(super) const CONFINEMENTS: &[Confinement] = &[
             Place { path: "crates/locum/src/worker", reason: "owns and joins the tasks that drive claimed work" },
             Place { path: "crates/locum/src/web/gate.rs", reason: "a command's connections; they end with it" },
             Place { path: "crates/locum/src/pool.rs", reason: "the bounded pool for blocking work of tools" },
-            Place {
-                path: "crates/locum/src/store/sqlite/writer.rs",
-                reason: "the one writer thread of the database, and the answers that it gives to all at once",
-            },
+            Place { path: "crates/locum/src/store/sqlite/writer.rs", reason: "the one writer thread of the database" },
             Place { path: "crates/locum/src/store/sqlite/reader.rs", reason: "the one reader thread of the database" },
             Place {
                 path: "crates/locum-cli/src/serve/connections.rs",

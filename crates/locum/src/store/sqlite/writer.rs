@@ -9,7 +9,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use super::failure::Failure;
@@ -92,8 +91,7 @@ impl Writer {
     ) -> Result<T, Error> {
         let permit = Arc::clone(&self.room).acquire_owned().await.map_err(|_| gone())?;
         let (answer, answered) = oneshot::channel();
-        let home = Handle::try_current().ok();
-        let job = Posted { work: Some(work), done: Err(gone()), answer, permit, undoing, home };
+        let job = Posted { work: Some(work), done: Err(gone()), answer, permit, undoing };
         let messages = self.messages.as_ref().ok_or_else(gone)?;
         messages.send(Message::Job(Box::new(job))).map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
@@ -129,9 +127,6 @@ trait Job: Send {
     /// How what it has written is undone.
     fn undoing(&self) -> Undoing;
 
-    /// The runtime in which it is waited for.
-    fn home(&self) -> Option<&Handle>;
-
     /// Does the work inside a transaction. Whatever an `Err` has written must be undone.
     fn run(&mut self, connection: &Connection) -> Result<Notice, Undo>;
 
@@ -147,20 +142,6 @@ struct Undo {
     cause: Option<Failure>,
 }
 
-/// Answers jobs, all those of one runtime from within it: to wake it from outside is a system call for each of them.
-fn answer_all(jobs: &mut Vec<Box<dyn Job>>) {
-    while let Some(home) = jobs.first().map(|job| job.home().cloned()) {
-        let is_there = |job: &mut Box<dyn Job>| job.home().map(Handle::id) == home.as_ref().map(Handle::id);
-        let there: Vec<Box<dyn Job>> = jobs.extract_if(.., is_there).collect();
-        let answer = move || there.into_iter().for_each(|job| job.answer());
-        match home {
-            // It waits for nothing. A runtime that has ended drops it, and nobody is left there who waits.
-            Some(home) => drop(home.spawn(async move { answer() })),
-            None => answer(),
-        }
-    }
-}
-
 struct Posted<T, W> {
     work: Option<W>,
     done: Result<T, Error>,
@@ -168,7 +149,6 @@ struct Posted<T, W> {
     /// The room that the job takes up until it is answered.
     permit: OwnedSemaphorePermit,
     undoing: Undoing,
-    home: Option<Handle>,
 }
 
 /// How what a job has written is undone.
@@ -187,10 +167,6 @@ where
 {
     fn undoing(&self) -> Undoing {
         self.undoing
-    }
-
-    fn home(&self) -> Option<&Handle> {
-        self.home.as_ref()
     }
 
     fn run(&mut self, connection: &Connection) -> Result<Notice, Undo> {
@@ -302,7 +278,9 @@ impl WriterLoop {
                 if notice == Notice::Changed {
                     self.changes.send_modify(|count| *count += 1);
                 }
-                answer_all(jobs);
+                // One by one from outside: a runtime that is woken so does what it has before, and a crowd does not
+                // open a connection each at the same moment.
+                jobs.drain(..).for_each(|job| job.answer());
             }
             Err(failure) => {
                 if !self.connection.is_autocommit() {
