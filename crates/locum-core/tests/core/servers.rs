@@ -37,10 +37,10 @@ fn check(tools: Option<&str>, servers: Option<&str>, parent: Option<&[&str]>) ->
         world.called_by_task(parent, 1);
     }
     let plan = world.accept(json!({"agent": "a", "task": "t"})).plan;
-    let receipt = plan.receipt;
+    let receipt = plan.receipt.clone();
     let dropped: Vec<String> =
         receipt.tools.dropped.iter().map(|tool| format!("{}: {}", tool.name, tool.why)).collect();
-    let told: Vec<String> = dropped.into_iter().chain(plan.warnings).collect();
+    let told: Vec<String> = dropped.into_iter().chain(plan.warnings.clone()).collect();
     (receipt.tools.effective.join(" "), receipt.mcp_servers.join(" "), told.join("\n"))
 }
 

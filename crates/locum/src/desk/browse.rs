@@ -52,7 +52,7 @@ impl Desk {
             self.row_anywhere(uid.as_str()).await?;
         }
         let project = self.session.project.clone();
-        let rows = self.engine.rows(TaskQuery::Page { project, session, before, most }).await?;
+        let rows = self.engine.rows(TaskQuery::Page { project: project.to_string(), session, before, most }).await?;
         self.show(rows).await
     }
 
