@@ -63,6 +63,8 @@ pub struct Desk {
     engine: Arc<Engine>,
     session: SessionKey,
     caller: Caller,
+    /// The terms of the task that sits at it.
+    terms: Option<Arc<FaceDefaults>>,
     awaited: Option<follow::Awaited>,
 }
 
@@ -79,7 +81,7 @@ impl Desk {
     }
 
     pub(crate) fn of_engine(engine: Arc<Engine>, session: SessionKey) -> Self {
-        Self { engine, session, caller: Caller::orchestrator(), awaited: None }
+        Self { engine, session, caller: Caller::orchestrator(), terms: None, awaited: None }
     }
 
     /// The desk that a task itself sits at: it may do no more than the task was granted.
@@ -95,7 +97,8 @@ impl Desk {
             permissions: plan.grants.permissions.clone(),
         };
         let caller = Caller { identity: plan.lineage.identity.clone(), parent: Some(parent) };
-        Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller, awaited: None }
+        let terms = Some(Arc::new(plan.face.clone()));
+        Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller, terms, awaited: None }
     }
 
     /// A desk in another session of the same project, with the same engine behind it. A session needs no making: the

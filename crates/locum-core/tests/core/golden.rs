@@ -1,9 +1,12 @@
 //! Logs of earlier versions. A file here is written once and never changed: what it holds is on somebody's disk. New
 //! kinds of entries get a new file. Each line is one entry; a log begins with its acceptance and ends with its end.
 
+use locum_core::protocol::FaceDefaults;
+use locum_core::protocol::face::AgentScope;
 use locum_core::task::{Outcome, Record, Task, TaskEvent};
 
 const V1: &str = include_str!("golden/v1.jsonl");
+const V1_FACES: &str = include_str!("golden/v1_faces.jsonl");
 const V1_REPLACED: &str = include_str!("golden/v1_replaced.jsonl");
 const V1_WORKTREE: &str = include_str!("golden/v1_worktree.jsonl");
 
@@ -109,5 +112,21 @@ fn the_golden_logs_hold_every_kind_of_entry() {
     assert!(V1_REPLACED.contains("\"event\":\"model_replaced\""));
     for kind in ["workspace_ready", "workspace_closed"] {
         assert!(V1_WORKTREE.contains(&format!("\"event\":\"{kind}\"")), "{kind}");
+    }
+}
+
+#[test]
+fn logs_of_version_1_with_the_terms_of_faces_replay() {
+    let logs = logs(V1_FACES);
+    let lines: Vec<String> = logs.iter().map(|log| check(log)).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    t_09: Stalled: no activity for 180 s during model (4 entries, 1 turns, 0 calls, 86 tokens in)
+    t_08: The model refused to answer: it is harmful (5 entries, 1 turns, 0 calls, 10 tokens in)
+    "#);
+    // What was written then is what these faces say now.
+    let faces =
+        [FaceDefaults::pi(), FaceDefaults { concurrency: Some(4), scope: AgentScope::User, ..FaceDefaults::tallow() }];
+    for (log, face) in logs.iter().zip(faces) {
+        assert_eq!(Task::replay(log.to_vec()).unwrap().plan().face, face);
     }
 }

@@ -11,6 +11,17 @@ impl Desk {
     /// The terms of a face, with what the settings say on top.
     pub(super) fn under_settings(&self, face: FaceDefaults) -> FaceDefaults {
         let rules = &self.engine.rules;
+        let face = match &self.terms {
+            // What a task delegates is done as the task itself is, whatever tool it delegates with.
+            Some(own) => FaceDefaults {
+                tools: own.tools,
+                bounds: own.bounds.clone(),
+                scope: own.scope,
+                read_only: own.read_only,
+                ..face
+            },
+            None => face,
+        };
         FaceDefaults {
             strict: face.strict || rules.strict,
             read_only: face.read_only && !rules.faces.allow_write,

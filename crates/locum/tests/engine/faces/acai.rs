@@ -148,6 +148,25 @@ async fn an_agent_that_lists_agent_delegates_one_level_deep() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_an_agent_delegates_is_done_under_acais_terms_too() {
+    let delegate = Say::calls([("subagent", json!({"action": "run", "agent": "all", "task": "Help."}))]);
+    let script = Scripted::new().agent("lead", [delegate, Say::text("Led.")]).agent("all", [Say::text("Helped.")]);
+    let model = Witness::new(script);
+    let mut lead = agent("lead", &[]);
+    lead.tools = None;
+    let mut all = agent("all", &[]);
+    all.tools = None;
+    let desk = builder(model.clone()).agent(lead).agent(all).build().unwrap();
+    agent_call(&desk, json!({"type": "lead", "prompt": "p"})).await;
+    let asked = model.asked();
+    assert_eq!(asked[1].agent, "all");
+    for tool in ["bash", "write", "read"] {
+        assert!(asked[1].tools.iter().any(|name| name == tool), "{tool}: {:?}", asked[1].tools);
+    }
+    assert!(!asked[1].tools.contains(&"subagent".to_owned()), "{:?}", asked[1].tools);
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_calls_at_once_wait_for_a_place_and_all_are_answered() {
     let script = Scripted::new().agent("ann", [Say::text("{{task}}").after(Duration::from_secs(1))]);
     let model = Witness::new(script);

@@ -8,6 +8,7 @@ use locum::{Desk, DeskBuilder};
 use serde_json::{Value, json};
 
 use super::{call, text};
+use crate::repository::Repository;
 use crate::stage::{agent, ask, builder, check, pass};
 
 fn cast() -> DeskBuilder {
@@ -67,6 +68,25 @@ async fn several_are_started_at_once_and_listed() {
     let stalled = status(&desk, Some("bg_02")).await;
     assert!(text(&stalled).contains("Status: stalled"), "{stalled}");
     assert!(text(&stalled).contains("Output:\nStalled: no activity for"), "{stalled}");
+}
+
+#[tokio::test]
+async fn a_task_in_a_worktree_of_its_own_says_so() {
+    let repository = Repository::new();
+    let script = Scripted::new().agent("ann", [Say::text("Done.")]);
+    let desk = builder(script).root(repository.root()).worktrees(repository.worktrees()).build().unwrap();
+    for input in [
+        json!({"agent": "ann", "task": "t", "isolation": "worktree"}),
+        json!({"tasks": [{"agent": "ann", "task": "t", "isolation": "worktree"}]}),
+        json!({"centipede": [{"agent": "ann", "task": "t", "isolation": "worktree"}]}),
+    ] {
+        let answer = subagent(&desk, input).await;
+        assert_eq!(answer["isError"], false, "{answer}");
+    }
+    subagent(&desk, json!({"agent": "ann", "task": "t", "isolation": "worktree", "background": true})).await;
+    let answer = status(&desk, Some("bg_04")).await;
+    assert!(text(&answer).contains("Isolation: worktree\n"), "{answer}");
+    assert_eq!(answer["details"]["tasks"][0]["isolation"], "worktree");
 }
 
 #[tokio::test(start_paused = true)]
