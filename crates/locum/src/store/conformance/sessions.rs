@@ -173,7 +173,7 @@ pub(super) async fn pages_go_from_the_newest_task_to_the_oldest(store: &dyn Stor
     spawn(store, "main", vec![order("b")]).await;
     let page = async |session: Option<&str>, before: Option<&str>, most| {
         let (project, session) =
-            (super::fixture::session("main").project, session.map(|name| super::fixture::session(name).id));
+            (super::fixture::session("main").project.to_string(), session.map(|name| super::fixture::session(name).id));
         names(store, TaskQuery::Page { project, session, before: before.map(uid), most }).await
     };
     assert_eq!(page(None, None, 9).await, ["b", "x", "y", "z"]);

@@ -158,7 +158,7 @@ impl Tables {
                 };
                 let mut page = self.select(|entry| {
                     let key = &entry.row.session;
-                    key.project == *project && session.as_ref().is_none_or(|id| key.id == *id) && entry.age < before
+                    *key.project == **project && session.as_ref().is_none_or(|id| key.id == *id) && entry.age < before
                 });
                 page.reverse();
                 page.truncate(*most);
