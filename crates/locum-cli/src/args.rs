@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Spawn(Spawn),
     /// Show how tasks stand
     Status(StatusArgs),
+    /// Watch tasks, their agents and the board on a screen, as they go on
+    Watch,
     /// Wait for tasks to end
     Wait(WaitArgs),
     /// Take a finished task's result

@@ -12,7 +12,7 @@ mod config;
 mod context;
 mod doctor;
 mod foreground;
-mod logs;
+pub(crate) mod logs;
 mod map;
 mod mcp_servers;
 mod models;
@@ -36,7 +36,7 @@ use clap::CommandFactory;
 
 use crate::args::{Agents, Cli, Command, Global};
 use crate::output::{Exit, Output};
-use crate::{mcp, serve};
+use crate::{mcp, serve, watch};
 
 /// Runs a verb.
 pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
@@ -86,6 +86,7 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Collect(args) => tasks::collect(args, global, output).await,
         Command::Result(args) => result::result(args, global, output).await,
         Command::Cancel(args) => tasks::cancel(args, global, output).await,
+        Command::Watch => watch::watch(global, output).await,
         Command::Logs(args) => logs::logs(args, global, output).await,
         Command::Agents(args) => agents::agents(args, global, output).await,
         Command::Doctor => doctor::doctor(global, output).await,

@@ -12,6 +12,7 @@ mod remote;
 mod roll;
 mod serve;
 mod tool_call;
+mod watch;
 
 use std::process::ExitCode;
 

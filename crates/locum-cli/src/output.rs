@@ -3,6 +3,7 @@
 
 pub(crate) mod live;
 pub(crate) mod question;
+pub(crate) mod screen;
 mod tables;
 pub(crate) mod voice;
 
@@ -14,7 +15,7 @@ use locum::protocol::{Code, Refusal};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
-pub(crate) use tables::Table;
+pub(crate) use tables::{Table, cut};
 
 /// How a verb ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -55,7 +55,7 @@ mod workspace;
 mod writers;
 
 pub use desk::{
-    BuildError, Desk, DeskBuilder, Following, ListedAgent, Mark, ORCHESTRATOR, ShownAgent, ShownValue, Stay,
+    BuildError, Desk, DeskBuilder, Following, Glance, ListedAgent, Mark, ORCHESTRATOR, ShownAgent, ShownValue, Stay,
 };
 pub use engine::Executor;
 pub use locum_core::agent::AgentSpec;

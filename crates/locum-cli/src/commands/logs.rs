@@ -33,7 +33,8 @@ fn line(record: &Record) -> String {
     format!("{:>4}  {}  {}", record.seq, record.at, describe(&record.event))
 }
 
-fn describe(event: &TaskEvent) -> String {
+/// What happened, on one line.
+pub(crate) fn describe(event: &TaskEvent) -> String {
     match event {
         TaskEvent::Accepted { plan, parked } => {
             let tools: Vec<&str> = plan.grants.tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -39,7 +39,8 @@ impl Table {
     }
 }
 
-fn cut(line: &str, width: Option<usize>) -> String {
+/// A line of at most so many columns, where there is a limit.
+pub(crate) fn cut(line: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|width| line.width() > *width) else { return line.to_owned() };
     let mut shown = String::new();
     let mut used = 0;

@@ -47,3 +47,4 @@ mod surroundings;
 mod torture;
 mod trust_prompt;
 mod verbs;
+mod watch;

@@ -6,6 +6,8 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
 use nix::pty::{Winsize, openpty};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::home::{Home, wait_until};
 
@@ -50,6 +52,17 @@ impl Terminal {
     /// Types a line.
     pub(crate) fn types(&mut self, line: &str) {
         writeln!(self.keyboard, "{line}").unwrap();
+    }
+
+    /// Presses keys.
+    pub(crate) fn presses(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).unwrap();
+        kill(Pid::from_raw(pid), signal).unwrap();
     }
 
     /// Waits for the end: the exit code, and everything that was on the screen.

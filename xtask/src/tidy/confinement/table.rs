@@ -55,6 +55,10 @@ pub(super) const CONFINEMENTS: &[Confinement] = &[
                 reason: "a person waits for an answer, watches progress and may interrupt",
             },
             Place {
+                path: "crates/locum-cli/src/watch.rs",
+                reason: "a screen waits for keys, for what is new and for what was asked for",
+            },
+            Place {
                 path: "crates/locum-cli/src/mcp/call.rs",
                 reason: "a client waits for an answer, is told of progress and may give up or leave",
             },
