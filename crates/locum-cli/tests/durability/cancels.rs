@@ -86,7 +86,7 @@ fn desk(home: &std::path::Path, model: &Arc<Trees>) -> Desk {
     let sandbox = Sandbox::new(Level::None, &environment, &Places::below(&home.join("own"))).launcher(program);
     let mut node = AgentSpec::new(AgentName::parse("node").unwrap(), "A node", "You are a node.");
     node.tools = Some(["bash", "job", "subagent"].map(str::to_owned).to_vec());
-    let limits = Limits { max_running: 100, max_spawns: 1000, max_depth: 3, ..Limits::default() };
+    let limits = Limits { max_running: 100, max_spawns: 1000, max_depth: Some(3), ..Limits::default() };
     Desk::builder()
         .standard_tools()
         .root(project)
