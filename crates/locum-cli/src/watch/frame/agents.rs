@@ -32,7 +32,7 @@ const TIME: usize = 6;
 
 impl Columns {
     fn of(width: u16, name_wide: usize) -> Self {
-        let name = name_wide.max(5).min(NAME_MAX).min(usize::from(width) / 4);
+        let name = name_wide.clamp(5, NAME_MAX).min(usize::from(width) / 4);
         let (tokens, cost) = if width >= ROOMY { (6, 7) } else { (0, 0) };
         let gaps = if width >= ROOMY { 7 } else { 5 };
         let fixed = 1 + ID + name + TURN + TIME + tokens + cost + gaps;
