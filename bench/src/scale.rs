@@ -142,7 +142,7 @@ async fn many(desk: &Desk, tasks: usize) -> anyhow::Result<usize> {
 
 async fn ended(desk: &Desk) -> anyhow::Result<Status> {
     let entry = SpawnEntry { agent: "fetcher".to_owned(), task: "Fetch.".to_owned(), ..SpawnEntry::default() };
-    let tool = ToolRequest::Subagent(SubagentAction::Run(Run { entry, background: false }));
+    let tool = ToolRequest::Subagent(SubagentAction::Run(Run { entry, background: Some(false) }));
     match desk.handle(Request { tool, face: FaceDefaults::native() }).await {
         Ok(Response::Collected(task)) => Ok(task.status),
         other => anyhow::bail!("no task: {other:?}"),

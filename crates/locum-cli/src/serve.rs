@@ -7,6 +7,7 @@ mod answer;
 mod board;
 mod connections;
 mod context;
+mod dashboard;
 mod events;
 mod guard;
 mod hall;
@@ -65,9 +66,14 @@ pub(crate) async fn serve(args: ServeArgs, global: &Global, output: Output) -> a
     adopt_all(&desk).await?;
     let (forsaken, abandoned) = tokio::sync::mpsc::channel(abandoned::WAITING_MAX);
     let hall = Arc::new(Hall::new(desk.clone(), names_session, forsaken));
+    let dashboard = token.in_address(&format!("http://{address}/"));
     let router = routes::router(&hall, Guard::new(token, address, args.host));
     instance.note(&format!("http://{address}"), &desk.session().project)?;
     announce(output, address, &token_file);
+    if output.is_live() {
+        // A person who sits there may see the token; what a program keeps of this may not.
+        output.note(&format!("the dashboard is at {dashboard}"));
+    }
 
     let connections = Connections::new(listener, router);
     let told = async {

@@ -12,10 +12,13 @@ use axum::response::{IntoResponse, Response};
 use locum::protocol::Refusal;
 
 use super::answer::Refused;
+use super::dashboard;
 use super::token::Token;
 
 /// What may be read without a token: it tells nothing but that a server is there.
-const OPEN_PATHS: &[&str] = &["/healthz"];
+fn is_open(path: &str) -> bool {
+    path == "/healthz" || dashboard::is_part(path)
+}
 
 /// The rules of one server.
 pub(super) struct Guard {
@@ -53,7 +56,7 @@ impl Guard {
                 return Err(forbidden(format!("pages of `{}` may not use this server", shortened(&origin))));
             }
         }
-        if OPEN_PATHS.contains(&path) || self.token.is_shown_by(single(headers, AUTHORIZATION)) {
+        if is_open(path) || self.token.is_shown_by(single(headers, AUTHORIZATION)) {
             return Ok(());
         }
         let refusal = Refusal::invalid("the token is missing or wrong");
@@ -152,7 +155,12 @@ mod tests {
         ] {
             assert_eq!(judged("127.0.0.1:7411", "/v1/requests", &head), expected, "{head:?}");
         }
-        assert_eq!(judged("127.0.0.1:7411", "/healthz", &[local]), "ok");
+        for open in ["/healthz", "/", "/dashboard/app.js"] {
+            assert_eq!(judged("127.0.0.1:7411", open, &[local]), "ok");
+        }
+        for shut in ["/dashboard", "/dashboard/", "/dashboard/other.js", "//", "/metrics"] {
+            assert_eq!(judged("127.0.0.1:7411", shut, &[local]), "401", "{shut}");
+        }
         assert_eq!(judged("127.0.0.1:7411", "/healthz", &[("host", "evil.example")]), "403");
         assert_eq!(judged("192.0.2.7:80", "/x", &[("host", "192.0.2.7:80"), token]), "ok");
         assert_eq!(judged("192.0.2.7:80", "/x", &[("host", "localhost:80"), token]), "403");

@@ -11,7 +11,7 @@ use locum::protocol::Refusal;
 use super::answer::Refused;
 use super::guard::{self, Guard};
 use super::hall::Hall;
-use super::{agents, board, context, events, metrics, openapi, requests, sessions, tasks};
+use super::{agents, board, context, dashboard, events, metrics, openapi, requests, sessions, tasks};
 
 /// Everything that the server answers, behind its guard.
 pub(super) fn router(hall: &Arc<Hall>, guard: Guard) -> Router {
@@ -35,6 +35,7 @@ pub(super) fn router(hall: &Arc<Hall>, guard: Guard) -> Router {
         .route("/v1/board", get(board::list))
         .route("/v1/board/{id}", get(board::one))
         .route("/v1/sessions", get(sessions::list))
+        .merge(dashboard::routes())
         .fallback(missing)
         .method_not_allowed_fallback(wrong_method)
         .with_state(Arc::clone(hall));

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Random bytes of a token that is made here.
 const BYTES: usize = 32;
@@ -29,6 +30,11 @@ impl Token {
     /// The token as it is sent.
     pub(crate) fn as_bearer(&self) -> String {
         format!("Bearer {}", self.0)
+    }
+
+    /// An address of the dashboard that brings it along. What stands after `#` is not sent to any server.
+    pub(super) fn in_address(&self, url: &str) -> String {
+        format!("{url}#token={}", utf8_percent_encode(&self.0, NON_ALPHANUMERIC))
     }
 
     /// Whether this `Authorization` shows it. How long that takes does not tell where they differ.

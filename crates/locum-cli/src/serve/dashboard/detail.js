@@ -1,0 +1,126 @@
+// One task: how it stands, what is said in it as it is said, its whole result, and what its worktree changes.
+
+import { call, follow, get } from "./api.js";
+import { duration, make, notify, used } from "./dom.js";
+
+/** Entries of a transcript that are kept on the page. */
+const ENTRIES_MAX = 400;
+/** Characters of one text that are shown. */
+const TEXT_MAX = 20_000;
+
+export class Detail {
+  constructor(changed) {
+    this.changed = changed;
+    this.head = make("div");
+    this.result = make("div");
+    this.transcript = make("div", { role: "log", "aria-label": "Transcript" });
+    this.element = make("section", { "aria-label": "Task", hidden: true }, this.head, this.result,
+      make("h2", {}, "Transcript"), this.transcript);
+  }
+
+  async open(uid) {
+    this.close();
+    this.uid = uid;
+    this.element.hidden = false;
+    this.transcript.replaceChildren();
+    this.result.replaceChildren();
+    try {
+      this.update(await get(`/v1/tasks/${uid}`));
+    } catch (error) {
+      notify(error.message);
+      return;
+    }
+    const names = new Map();
+    this.stop = follow(`/v1/tasks/${uid}/events`, {}, (record) => {
+      if (this.uid !== uid) return;
+      const atEnd = this.element.getBoundingClientRect().bottom <= innerHeight + 60;
+      this.transcript.append(...entries(record, names));
+      while (this.transcript.childElementCount > ENTRIES_MAX) this.transcript.firstChild.remove();
+      if (atEnd && record.event.event !== "ended") this.transcript.lastElementChild?.scrollIntoView({ block: "nearest" });
+      if (record.event.event === "ended") this.changed();
+    });
+  }
+
+  close() {
+    this.stop?.();
+    this.stop = undefined;
+  }
+
+  update(task) {
+    const isOver = ["completed", "failed", "cancelled"].includes(task.status);
+    const key = JSON.stringify(task);
+    if (key === this.shown) return;
+    this.shown = key;
+    const line = (name, value) => (value === undefined || value === null || value === "" ? [] : [make("dt", {}, name), make("dd", {}, value)]);
+    this.head.replaceChildren(
+      make("h2", {}, `@${task.agent} ${task.task_id} `, make("span", { class: `state ${task.status}` }, task.status)),
+      make("div", { class: "tools" },
+        isOver ? undefined : make("button", { type: "button", class: "danger", onclick: () => this.cancel(task) }, "Cancel"),
+        make("button", { type: "button", onclick: () => this.diff(task) }, "Changes in its worktree")),
+      make("dl", {}, line("Session", task.session), line("Label", task.label), line("Doing", task.activity),
+        line("Why", task.error), line("Used", used(task.usage)), line("Time", duration(task.usage.duration_ms)),
+        line("Waits for", task.waiting_for?.join(", ")), line("Id", task.uid)));
+    if (isOver && !this.result.childElementCount) this.read(task);
+  }
+
+  async read(task) {
+    try {
+      const page = await get(`/v1/tasks/${task.uid}/result`, { limit: 100000 });
+      const more = page.next_offset ? `\n… ${page.total_chars - page.next_offset} more characters: locum result ${task.task_id}` : "";
+      this.result.replaceChildren(make("h2", {}, "Result"), make("pre", { "aria-label": "Result", tabindex: 0 }, page.text + more));
+    } catch (error) {
+      this.result.replaceChildren(make("p", { class: "quiet" }, error.message));
+    }
+  }
+
+  async cancel(task) {
+    try {
+      const answer = await call("subagent", { action: "cancel", task_id: task.task_id }, task.session);
+      notify(`${task.task_id} is ${answer.status}; ${answer.receipt.confirmed ? "nothing of it is left" : "something of it may be left"}`);
+      this.changed();
+    } catch (error) {
+      notify(error.message);
+    }
+  }
+
+  async diff(task) {
+    try {
+      const comparison = await get(`/v1/tasks/${task.uid}/diff`);
+      const lines = (comparison.patch || "nothing").split("\n").map((line) => {
+        const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "";
+        return make("span", { class: kind }, `${line}\n`);
+      });
+      this.result.replaceChildren(make("h2", {}, `${comparison.branch} against ${comparison.against}`), make("pre", { tabindex: 0 }, lines));
+    } catch (error) {
+      notify(error.message);
+    }
+  }
+}
+
+function entries(record, names) {
+  const { event } = record;
+  const entry = (kind, title, text) => make("div", { class: `entry ${kind}` },
+    make("span", { class: "quiet" }, `${record.at.slice(11, 19)} ${title}`), text ? make("pre", {}, cut(text)) : undefined);
+  switch (event.event) {
+    case "accepted": return [entry("", `task for @${event.plan.agent.name}`, event.plan.assignment.task)];
+    case "turn_started": return [entry("", `turn ${event.turn}: the model is asked`)];
+    case "replied": {
+      for (const call of event.reply.tool_calls ?? []) names.set(call.id, call);
+      return event.reply.text ? [entry("said", `turn ${event.turn}`, event.reply.text)] : [];
+    }
+    case "tool_started": return [entry("", `${event.name}`, JSON.stringify(names.get(event.call_id)?.input ?? {}))];
+    case "tool_ended": {
+      const wrong = event.output.end && event.output.end !== "ok";
+      const name = names.get(event.call_id)?.name ?? event.call_id;
+      return [entry(wrong ? "wrong" : "", `${name} answered${wrong ? `, ${event.output.end}` : ""}`, event.output.text)];
+    }
+    case "model_failed": return [entry("wrong", `turn ${event.turn}: the model failed`, event.failure.message)];
+    case "model_replaced": return [entry("wrong", `${event.to.provider}:${event.to.id} is asked instead`, event.why)];
+    case "ended": return [entry(event.outcome.status === "completed" ? "said" : "wrong", `ended: ${event.outcome.status}`, event.outcome.error)];
+    default: return [entry("", event.event.replaceAll("_", " "))];
+  }
+}
+
+function cut(text) {
+  return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
+}

@@ -1,0 +1,159 @@
+// All tasks as a tree, each with its time, and one of them in detail.
+
+import { call, get, pages } from "./api.js";
+import { duration, make, notify, used } from "./dom.js";
+import { Detail } from "./detail.js";
+
+/** Tasks that are shown; older ones are reached at the command line. */
+const TASKS_MAX = 2000;
+
+export class Tasks {
+  constructor(state) {
+    this.state = state;
+    this.rows = new Map();
+    this.list = make("ul", { class: "rows", "aria-label": "Tasks" });
+    this.detail = new Detail(() => this.refresh());
+    this.element = [make("section", { "aria-label": "Tasks" }, this.composer(), this.list), this.detail.element];
+    this.list.addEventListener("keydown", (event) => this.move(event));
+  }
+
+  composer() {
+    this.agents = make("select", { "aria-label": "Agent", required: true });
+    const task = make("input", { "aria-label": "Task", placeholder: "What should be done?", required: true, maxlength: 100000 });
+    const spawn = async (event) => {
+      event.preventDefault();
+      try {
+        const input = { action: "spawn", agent: this.agents.value, task: task.value, queue: true };
+        const started = await call("subagent", input, this.state.session || "main");
+        task.value = "";
+        notify(`${started.task_id} is ${started.status}`);
+        await this.refresh();
+        this.select(started.uid);
+      } catch (error) {
+        notify(error.message);
+      }
+    };
+    return make("form", { class: "compose", onsubmit: spawn }, this.agents, task, make("button", {}, "Start"));
+  }
+
+  async refresh() {
+    const [tasks, listed] = await Promise.all([
+      pages("/v1/tasks", "tasks", { session: this.state.session }, TASKS_MAX, "before"),
+      this.agents.length ? undefined : get("/v1/agents", { session: this.state.session || "main" }),
+    ]);
+    if (listed) {
+      this.agents.append(...listed.agents.map((agent) => make("option", { value: agent.name }, agent.name)));
+    }
+    this.show(tasks);
+    return tasks;
+  }
+
+  show(tasks) {
+    const span = spanOf(tasks);
+    const seen = new Set();
+    let before = null;
+    for (const [task, depth] of tree(tasks)) {
+      seen.add(task.uid);
+      const row = this.rows.get(task.uid) ?? this.row(task);
+      this.fill(row, task, depth, span);
+      const place = before ? before.nextSibling : this.list.firstChild;
+      if (place !== row.item) this.list.insertBefore(row.item, place);
+      before = row.item;
+    }
+    for (const [uid, row] of this.rows) {
+      if (!seen.has(uid)) {
+        row.item.remove();
+        this.rows.delete(uid);
+      }
+    }
+    if (!tasks.length && !this.empty) this.list.before((this.empty = make("p", { class: "quiet" }, "No tasks yet. Start one above, or with locum spawn.")));
+    if (tasks.length && this.empty) { this.empty.remove(); this.empty = undefined; }
+    const shown = tasks.find((task) => task.uid === this.detail.uid);
+    if (shown) this.detail.update(shown);
+  }
+
+  row(task) {
+    const parts = { who: make("span", { class: "who" }), state: make("span"), used: make("span", { class: "number" }),
+      what: make("span", { class: "what" }), bar: document.createElementNS("http://www.w3.org/2000/svg", "rect") };
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("preserveAspectRatio", "none");
+    svg.setAttribute("viewBox", "0 0 1000 6");
+    svg.append(parts.bar);
+    parts.bar.setAttribute("height", "6");
+    parts.line = make("span", { class: "timeline", "aria-hidden": "true" }, svg);
+    parts.button = make("button", { type: "button", onclick: () => this.select(task.uid) },
+      parts.who, parts.state, parts.used, parts.what, parts.line);
+    const item = make("li", { class: "row" }, parts.button);
+    const row = { item, parts, shown: "" };
+    this.rows.set(task.uid, row);
+    return row;
+  }
+
+  fill(row, task, depth, span) {
+    const key = JSON.stringify([task.status, task.activity, task.usage, task.seq, depth, span, this.detail.uid === task.uid]);
+    if (row.shown === key) return;
+    row.shown = key;
+    const { who, state, used: usage, what, bar, line, button } = row.parts;
+    who.textContent = `@${task.agent}`;
+    state.textContent = task.status;
+    state.className = line.className = "";
+    state.classList.add("state", task.status);
+    line.classList.add("timeline", task.status);
+    usage.textContent = `${used(task.usage)} · ${duration(task.usage.duration_ms)}`;
+    what.textContent = [task.session, task.task_id, task.label, task.activity ?? task.error].filter(Boolean).join(" · ");
+    item(row.item, depth);
+    button.setAttribute("aria-current", String(this.detail.uid === task.uid));
+    const from = Date.parse(task.created_at);
+    const to = task.completed_at ? Date.parse(task.completed_at) : span.to;
+    const scale = 1000 / Math.max(1, span.to - span.from);
+    bar.setAttribute("x", String((from - span.from) * scale));
+    bar.setAttribute("width", String(Math.max(4, (to - from) * scale)));
+  }
+
+  select(uid) {
+    this.detail.open(uid);
+    for (const [known, row] of this.rows) row.parts.button.setAttribute("aria-current", String(known === uid));
+  }
+
+  move(event) {
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    const buttons = [...this.list.querySelectorAll("button")];
+    const next = buttons[buttons.indexOf(document.activeElement) + (event.key === "ArrowDown" ? 1 : -1)];
+    if (next) {
+      event.preventDefault();
+      next.focus();
+    }
+  }
+}
+
+function item(element, depth) {
+  element.style.setProperty("--depth", String(depth));
+}
+
+/** Tasks with their depth: each before those that it delegated, newest first. */
+function tree(tasks) {
+  const known = new Set(tasks.map((task) => task.uid));
+  const below = new Map();
+  for (const task of tasks) {
+    const parent = known.has(task.parent) ? task.parent : undefined;
+    if (!below.has(parent)) below.set(parent, []);
+    below.get(parent).push(task);
+  }
+  const ordered = [];
+  const visit = (parent, depth) => {
+    for (const task of below.get(parent) ?? []) {
+      ordered.push([task, depth]);
+      visit(task.uid, depth + 1);
+    }
+  };
+  visit(undefined, 0);
+  return ordered;
+}
+
+/** The time that the bars share: that of the tasks shown, at most the last hour of them. */
+function spanOf(tasks) {
+  const ends = tasks.map((task) => Date.parse(task.completed_at ?? new Date().toISOString()));
+  const to = Math.max(0, ...ends);
+  const from = Math.max(Math.min(...tasks.map((task) => Date.parse(task.created_at))), to - 3_600_000);
+  return { from: Math.floor(from / 1000) * 1000, to: Math.ceil(to / 1000) * 1000 };
+}

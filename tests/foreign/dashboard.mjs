@@ -1,0 +1,158 @@
+// The dashboard in a real browser: node dashboard.mjs LOCUM CHROMIUM FOLDER
+// It starts its own server on a free port, ends it, and leaves screenshots in FOLDER.
+
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRequire } from "node:module";
+
+const [locum, chromium, folder] = process.argv.slice(2);
+const { chromium: browsers } = createRequire(join(folder, "package.json"))("playwright-core");
+
+const home = mkdtempSync(join(tmpdir(), "locum-dashboard-"));
+const project = join(home, "project");
+mkdirSync(join(project, ".git"), { recursive: true });
+const script = join(home, "script.json");
+writeFileSync(script, JSON.stringify({ agents: {
+  explore: [{ tool_calls: [{ name: "ls", input: {} }], text: "I look around.", delay_ms: 300 }, { text: "Found <b>it</b>: {{task}}" }],
+  scout: [{ error: { kind: "hang" } }],
+  "*": [{ text: "Done: {{task}}" }],
+} }));
+
+let failures = 0;
+function check(name, is) {
+  console.log(`${is ? "passed" : "FAILED"}: ${name}`);
+  if (!is) failures += 1;
+}
+
+const server = spawn(locum, ["serve", "--json", "--listen", "127.0.0.1:0", "--session", "main", "--model", `scripted:${script}`], {
+  cwd: project, env: { PATH: process.env.PATH, HOME: home, LOCUM_HOME: join(home, "locum") }, stdio: ["ignore", "pipe", "inherit"],
+});
+const ended = new Promise((resolve) => server.on("exit", resolve));
+
+async function started() {
+  let said = "";
+  for await (const piece of server.stdout) {
+    said += piece;
+    if (said.includes("\n")) return JSON.parse(said.split("\n")[0]);
+  }
+  throw new Error("the server did not start");
+}
+
+async function call(url, token, tool, input, parameters = "") {
+  const response = await fetch(`${url}/v1/requests?session=main&face=person${parameters}`, { method: "POST",
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }, body: JSON.stringify({ tool, input }) });
+  return response.json();
+}
+
+async function look(url, token, browser) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light" });
+  const page = await context.newPage();
+  const errors = [];
+  const foreign = [];
+  page.on("console", (message) => message.type() === "error" && !/401/.test(message.text()) && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("request", (request) => !request.url().startsWith(url) && !request.url().startsWith("data:") && foreign.push(request.url()));
+
+  await page.goto(url);
+  await page.getByLabel("Token").fill("not the token");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("alert").filter({ hasText: "token" }).waitFor();
+  check("a wrong token is refused with a sentence", true);
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByText("No tasks yet").waitFor();
+  check("with the token the page opens", true);
+
+  await page.getByLabel("Agent", { exact: true }).selectOption("explore");
+  await page.getByLabel("Task", { exact: true }).first().fill("the tide & <script>alert(1)</script>");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("log").getByText("I look around.").waitFor();
+  check("a task is seen while it runs", true);
+  await page.locator("section[aria-label=Task] .state.completed").waitFor();
+  const result = await page.getByLabel("Result").textContent();
+  check("its result is shown as text and not as markup", result === "Found <b>it</b>: the tide & <script>alert(1)</script>");
+  await page.screenshot({ path: join(folder, "tasks-light.png") });
+
+  await page.getByLabel("Agent", { exact: true }).selectOption("scout");
+  await page.getByLabel("Task", { exact: true }).first().fill("never ends");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.locator("section[aria-label=Task] .state.cancelled").waitFor();
+  await page.getByRole("status").filter({ hasText: "nothing of it is left" }).waitFor();
+  check("another task is cancelled, with its receipt", true);
+
+  await call(url, token, "shared_context", { action: "write", key: "goal", value: "first words" });
+  await page.getByRole("link", { name: "Context" }).click();
+  await page.getByText("first words").waitFor();
+  await page.getByRole("button", { name: "goal" }).click();
+  await call(url, token, "shared_context", { action: "write", key: "goal", value: "second words" });
+  await page.getByText("second words").first().waitFor();
+  check("a change of the shared context is seen, and what it was before", (await page.getByText("first words").count()) > 0);
+
+  await call(url, token, "manage_tasks", { action: "add", subject: "Write the tables", active_form: "Writing the tables" });
+  await page.getByRole("link", { name: "Board" }).click();
+  await page.getByText("Write the tables").waitFor();
+  check("the board is seen", true);
+  await page.getByRole("link", { name: "Agents" }).click();
+  await page.getByText("@reviewer", { exact: true }).waitFor();
+  check("the agents are seen", true);
+
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await paper();
+  await page.getByRole("button", { name: "Dark" }).click();
+  check("dark is another colour", (await paper()) !== light);
+  await page.getByRole("link", { name: "Tasks" }).click();
+  await page.getByRole("listitem").first().waitFor();
+  await page.screenshot({ path: join(folder, "tasks-dark.png") });
+
+  await page.setViewportSize({ width: 390, height: 800 });
+  check("a phone needs no scrolling sideways", await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await page.screenshot({ path: join(folder, "tasks-phone.png") });
+  await page.setViewportSize({ width: 1280, height: 800 });
+
+  await page.getByRole("list", { name: "Tasks" }).getByRole("button").first().focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  const second = page.getByRole("list", { name: "Tasks" }).getByRole("button").nth(1);
+  await page.waitForFunction((button) => button.getAttribute("aria-current") === "true", await second.elementHandle());
+  check("the keyboard chooses a task", true);
+
+  const entries = Array.from({ length: 1000 }, (_, place) => ({ agent: "worker", task: `number ${place}` }));
+  await call(url, token, "subagent", { action: "parallel", tasks: entries }, "&concurrency=50");
+  await page.waitForFunction(() => document.querySelectorAll(".row").length >= 1000, undefined, { timeout: 60000 });
+  const waits = [];
+  for (const place of [3, 400, 900]) {
+    const row = page.getByRole("list", { name: "Tasks" }).getByRole("button").nth(place);
+    waits.push(await row.evaluate((button) => new Promise((resolve) => {
+      const from = performance.now();
+      button.click();
+      requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - from)));
+    })));
+  }
+  console.log(`with 1000 tasks a click is answered after ${waits.map((wait) => wait.toFixed(0)).join(", ")} ms`);
+  await page.screenshot({ path: join(folder, "tasks-thousand.png") });
+
+  check(`no error on the console: ${errors.join("; ")}`, errors.length === 0);
+  check(`no request to anybody else: ${foreign.join(" ")}`, foreign.length === 0);
+}
+
+try {
+  const { url, token_file: file } = await started();
+  const token = readFileSync(file, "utf8").trim();
+  const browser = await browsers.launch({ executablePath: chromium, args: process.getuid() === 0 ? ["--no-sandbox"] : [] });
+  try {
+    await look(url, token, browser);
+  } finally {
+    await browser.close();
+  }
+} catch (error) {
+  console.log(`FAILED: ${error.stack ?? error}`);
+  failures += 1;
+} finally {
+  server.kill("SIGTERM");
+  await ended;
+  rmSync(home, { recursive: true, force: true });
+}
+process.exit(failures === 0 ? 0 : 1);
