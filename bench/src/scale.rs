@@ -93,7 +93,7 @@ impl Model for Faulty {
         Box::pin(async move {
             tokio::task::yield_now().await;
             let kinds = [FailureKind::Server, FailureKind::CutStream, FailureKind::Malformed, FailureKind::BadRequest];
-            if call % FAULT_EVERY == 0 {
+            if call.is_multiple_of(FAULT_EVERY) {
                 let kind = kinds[(call / FAULT_EVERY) as usize % kinds.len()];
                 return Err(ModelError::new(kind, "a fault of the soak"));
             }

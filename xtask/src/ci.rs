@@ -95,6 +95,11 @@ const STEPS: &[Step] = &[
         full_only: true,
     },
     Step {
+        name: "dashboard",
+        action: Action::Own { arguments: "foreign dashboard", run: foreign::dashboard::look },
+        full_only: true,
+    },
+    Step {
         name: "api-tester",
         action: Action::Own { arguments: "foreign api-tester", run: foreign::api::tester },
         full_only: true,
@@ -269,6 +274,7 @@ mod tests {
                 "cargo xtask foreign requests",
                 "cargo xtask foreign local-model",
                 "cargo xtask foreign witness",
+                "cargo xtask foreign dashboard",
                 "cargo xtask foreign api-tester",
                 "LOCUM_TEST_CROWD=\"200x1000\" cargo test --package locum-cli --test serve --locked many_readers",
             ]

@@ -26,6 +26,7 @@ Commands:
   foreign requests            check what models are sent with the types of the vendors' SDKs
   foreign local-model         ask a real server with a very small model
   foreign api-tester          make up requests from the OpenAPI document
+  foreign dashboard           look at the dashboard in a real browser
   foreign witness             look at a hostile project under strace
   bench [--quick] [--json FILE] [--compare OLD.json]
                               measure what locum costs, as ratios to a floor in the same run
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         ["foreign", "requests"] => in_root(foreign::models::requests),
         ["foreign", "local-model"] => in_root(foreign::models::local_model),
         ["foreign", "api-tester"] => in_root(foreign::api::tester),
+        ["foreign", "dashboard"] => in_root(foreign::dashboard::look),
         ["foreign", "witness"] => in_root(foreign::witness::inert),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -95,13 +95,13 @@ pub enum Executor {
 }
 
 impl Engine {
-    /// What admission may look at for this caller, with the agents as they were before the decision.
+    /// What admission may look at for this caller, with the agents and the servers as they were before the
+    /// decision.
     pub(crate) fn premises<'a>(
         &'a self,
         session: &'a SessionKey,
         caller: &'a Caller,
-        muster: &'a Muster,
-        servers: &'a [KnownServer],
+        (muster, servers): (&'a Muster, &'a [KnownServer]),
         now: Timestamp,
     ) -> Premises<'a> {
         Premises {

@@ -14,7 +14,6 @@
 
 pub mod context_changes;
 pub mod desk;
-pub mod events;
 pub mod faces;
 pub mod progress;
 

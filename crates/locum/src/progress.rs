@@ -1,5 +1,5 @@
 //! What happens to the tasks of this process, as it happens. A slow reader loses the oldest news, never slows a task;
-//! what it lost is in the log, by number. [`events`](crate::events) reads both, and loses nothing.
+//! what it lost is in the log, by number. [`Desk::tail`](crate::Desk::tail) reads that log, and loses nothing.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -172,7 +172,7 @@ fn the_same_calls_have_the_same_answers_through_every_door() {
             let (text, structured, is_error) = &seen[place];
             match face {
                 Face::Picoclaw => {
-                    assert_eq!((structured, &json!(is_error)), (expected, &expected["IsError"]), "{call:?}")
+                    assert_eq!((structured, &json!(is_error)), (expected, &expected["IsError"]), "{call:?}");
                 }
                 _ if expected.get("message").is_some() => assert!(is_error, "{call:?}"),
                 Face::Native | Face::Tallow | Face::Pi | Face::Acai => {

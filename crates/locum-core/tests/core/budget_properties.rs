@@ -245,7 +245,7 @@ impl Storm {
         order.uid = uid(u32::try_from(place).unwrap());
         match self.world.admit(&[order]).remove(0) {
             Ok(Admitted::New(acceptance)) => {
-                self.actors[place] = Some(Actor::new(Arc::unwrap_or_clone(acceptance.plan)))
+                self.actors[place] = Some(Actor::new(Arc::unwrap_or_clone(acceptance.plan)));
             }
             Ok(Admitted::Same(_)) => prop_assert!(false, "nothing has a key"),
             Err(refusal) => {

@@ -46,7 +46,8 @@ fn check(tools: Option<&str>, servers: Option<&str>, parent: Option<&[&str]>) ->
 
 #[test]
 fn names_and_servers_bound_each_other() {
-    let cases: [(Option<&str>, Option<&str>, &str, &str, &str); 12] = [
+    type Case = (Option<&'static str>, Option<&'static str>, &'static str, &'static str, &'static str);
+    let cases: [Case; 12] = [
         (Some("find"), None, "find", "", ""),
         (Some(""), Some("git"), "", "", "the agent's MCP server `git` is not reached: no tool of it is granted"),
         (Some("find mcp__git__log"), None, "find mcp__git__log", "git", ""),

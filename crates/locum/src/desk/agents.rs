@@ -91,7 +91,7 @@ impl Desk {
         let (_, agents) = self
             .engine
             .decide(&self.session, lookup, move |engine, view| {
-                let premises = engine.premises(&session, &caller, &muster, &servers, now);
+                let premises = engine.premises(&session, &caller, (&muster, &servers), now);
                 Ok((Vec::new(), admission::list_agents(&premises, &face, view)))
             })
             .await?;
@@ -113,7 +113,7 @@ impl Desk {
         let servers = self.engine.hands.servers.known();
         let lookup = Lookup { agents: true, ..Lookup::default() };
         let listing = move |engine: &Engine, view: &SessionView| {
-            let premises = engine.premises(&session, &caller, &muster, &servers, now);
+            let premises = engine.premises(&session, &caller, (&muster, &servers), now);
             let roster = admission::roster(&premises, view);
             let all = marked(&roster).into_iter();
             Ok((Vec::new(), all.map(|(agent, mark)| listed(agent, mark, &premises, &face)).collect()))
@@ -138,7 +138,7 @@ impl Desk {
         let lookup = Lookup { agents: true, ..Lookup::default() };
         let requested = name.to_owned();
         let showing = move |engine: &Engine, view: &SessionView| {
-            let premises = engine.premises(&session, &caller, &muster, &servers, now);
+            let premises = engine.premises(&session, &caller, (&muster, &servers), now);
             let roster = admission::roster(&premises, view);
             let untrusted = roster.find_untrusted(&requested).map(|agent| agent.name.clone());
             let found = untrusted.or_else(|| roster.find(&requested).map(|found| found.agent.name.clone()));

@@ -18,7 +18,7 @@ impl Desk {
         let (_, defined) = self
             .engine
             .decide(&self.session, lookup, move |engine, view| {
-                let premises = engine.premises(&session, &caller, &muster, &servers, now);
+                let premises = engine.premises(&session, &caller, (&muster, &servers), now);
                 let (defined, change) = admission::define(&request, &premises, view)?;
                 Ok((vec![change], defined))
             })

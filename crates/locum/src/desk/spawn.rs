@@ -105,7 +105,7 @@ impl Desk {
         self.meet_servers_of(&orders, &muster).await?;
         let (now, servers) = (self.engine.hands.clock.now(), self.engine.hands.servers.known());
         let decision = move |engine: &crate::engine::Engine, view: &locum_core::session::SessionView| {
-            let premises = engine.premises(&session, &caller, &muster, &servers, now);
+            let premises = engine.premises(&session, &caller, (&muster, &servers), now);
             let verdicts = admission::admit(&orders, &face, &premises, view);
             if together == Together::AllOrNone
                 && let Some((place, refusal)) = first_refusal(&verdicts)

@@ -5,7 +5,7 @@ pub(super) fn head(text: &str, bytes_max: usize, lines_max: usize) -> Option<&st
     let by_lines = text.match_indices('\n').nth(lines_max.saturating_sub(1)).map(|(end, _)| end);
     // A line end at the very end of the text begins no further line.
     let by_lines = by_lines.filter(|end| end + 1 < text.len());
-    let by_bytes = (text.len() > bytes_max).then(|| text.floor_char_boundary(bytes_max));
+    let by_bytes = (text.len() > bytes_max).then(|| (0..=bytes_max).rfind(|end| text.is_char_boundary(*end))).flatten();
     let end = by_lines.into_iter().chain(by_bytes).min()?;
     Some(&text[..end])
 }

@@ -52,7 +52,7 @@ pub(super) async fn handle(desk: &Desk, tool: &str, input: Value) -> Option<Face
     let cleaner = Cleaner::new(desk.face_settings().home.as_deref());
     Some(match read(input) {
         Ok(entry) => run(desk, entry, &cleaner).await,
-        Err(complaint) => refused(ErrorCode::InvalidInput, complaint, &cleaner),
+        Err(complaint) => refused(ErrorCode::InvalidInput, &complaint, &cleaner),
     })
 }
 
@@ -72,14 +72,14 @@ async fn run(desk: &Desk, entry: SpawnEntry, cleaner: &Cleaner) -> FaceAnswer {
         Ok(collected) => answer(desk, &collected, &task, cleaner).await,
         Err(refusal) => {
             let (code, message) = explained(desk, &agent, &refusal).await;
-            refused(code, message, cleaner)
+            refused(code, &message, cleaner)
         }
     }
 }
 
 /// A call that led to no run.
-fn refused(code: ErrorCode, message: String, cleaner: &Cleaner) -> FaceAnswer {
-    let message = cleaner.text(&message);
+fn refused(code: ErrorCode, message: &str, cleaner: &Cleaner) -> FaceAnswer {
+    let message = cleaner.text(message);
     let text = format!("{}: {message}", code.as_str());
     Details { mode: "management", run_id: None, results: Vec::new(), error: Some(ErrorLine { code, message }) }
         .answer(text)

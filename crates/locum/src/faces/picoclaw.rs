@@ -176,7 +176,7 @@ fn entry_of(agent: String, task: String, label: Option<&str>) -> SpawnEntry {
 }
 
 fn invalid(message: &str) -> Box<ToolResult> {
-    ToolResult::bad(message.to_owned(), message.to_owned())
+    ToolResult::bad(message, message.to_owned())
 }
 
 /// A request that led to no task.
@@ -185,7 +185,7 @@ fn failed(refusal: &Refusal) -> Box<ToolResult> {
         Code::SubagentsDisabled => invalid(NOT_CONFIGURED),
         _ => {
             let why = asking::words(refusal);
-            ToolResult::bad(format!("Subagent execution failed: {why}"), why)
+            ToolResult::bad(&format!("Subagent execution failed: {why}"), why)
         }
     }
 }
@@ -194,7 +194,7 @@ fn failed(refusal: &Refusal) -> Box<ToolResult> {
 fn unfinished(collected: &Collected) -> Box<ToolResult> {
     let why = collected.error.clone().unwrap_or_else(|| "cancelled".to_owned());
     let failed = format!("Subagent execution failed: {why}");
-    let mut result = ToolResult::bad(failed.clone(), why);
+    let mut result = ToolResult::bad(&failed, why);
     if let Some(partial) = &collected.partial_result {
         result.for_model = format!("{failed}\n\nPartial result:\n{partial}");
     }
@@ -207,8 +207,8 @@ impl ToolResult {
         Self { for_model, for_user, silent: false, is_error: false, asynchronous: false, error: None }
     }
 
-    fn bad(message: String, why: String) -> Box<Self> {
-        let good = Self::good(message.clone(), &message);
+    fn bad(message: &str, why: String) -> Box<Self> {
+        let good = Self::good(message.to_owned(), message);
         Box::new(Self { is_error: true, error: Some(why), ..good })
     }
 

@@ -122,6 +122,8 @@ impl<R: AsyncRead + Unpin, C: AsyncRead + Unpin> AsyncRead for Hearing<R, C> {
             return Poll::Ready(Ok(()));
         }
         this.trouble.note_too_long();
+        // Whoever reads an error has read nothing.
+        buffer.set_filled(before);
         Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long")))
     }
 }

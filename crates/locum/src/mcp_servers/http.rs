@@ -79,20 +79,9 @@ impl Carrier {
         &self,
         method: &str,
         url: &str,
-        session: Option<&Arc<str>>,
-        headers: HashMap<HeaderName, HeaderValue>,
+        headers: Vec<(String, String)>,
         body: Vec<u8>,
     ) -> Result<Exchange, Failure> {
-        let text = |(name, value): (HeaderName, HeaderValue)| {
-            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
-        };
-        let mut headers: Vec<(String, String)> = headers.into_iter().filter_map(text).collect();
-        let accepted = if method == "GET" { EVENTS.to_owned() } else { format!("{JSON}, {EVENTS}") };
-        headers.push(("accept".to_owned(), accepted));
-        if !body.is_empty() {
-            headers.push(("content-type".to_owned(), JSON.to_owned()));
-        }
-        headers.extend(session.map(|session| (SESSION_HEADER.to_owned(), session.to_string())));
         let outgoing = Outgoing { method, url, headers, body };
         self.client.exchange(outgoing).await.map_err(StreamableHttpError::Client)
     }
@@ -125,6 +114,19 @@ impl Carrier {
     }
 }
 
+/// What stands in the head of a message: what the protocol says, what is accepted, and the session.
+fn headers_of(
+    said: HashMap<HeaderName, HeaderValue>,
+    session: Option<&Arc<str>>,
+    accepted: &str,
+) -> Vec<(String, String)> {
+    let text =
+        |(name, value): (HeaderName, HeaderValue)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()));
+    let accepted = ("accept".to_owned(), accepted.to_owned());
+    let session = session.map(|session| (SESSION_HEADER.to_owned(), session.to_string()));
+    said.into_iter().filter_map(text).chain([accepted]).chain(session).collect()
+}
+
 /// Bytes of the event that has not ended when this piece has come after so many.
 fn event_bytes(before: usize, piece: &Bytes) -> usize {
     let ends = |end: &[u8]| piece.windows(end.len()).rposition(|window| window == end).map(|at| at + end.len());
@@ -153,7 +155,9 @@ impl StreamableHttpClient for Carrier {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let body = serde_json::to_vec(&message)?;
-        let mut answer = self.send("POST", &uri, session_id.as_ref(), custom_headers, body).await?;
+        let mut headers = headers_of(custom_headers, session_id.as_ref(), &format!("{JSON}, {EVENTS}"));
+        headers.push(("content-type".to_owned(), JSON.to_owned()));
+        let mut answer = self.send("POST", &uri, headers, body).await?;
         let session = answer.header(SESSION_HEADER).map(str::to_owned);
         let kind = answer.header("content-type").unwrap_or_default().to_owned();
         let status = answer.status();
@@ -190,7 +194,8 @@ impl StreamableHttpClient for Carrier {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
         // A server that does not want to know forgets it by itself.
-        self.send("DELETE", &uri, Some(&session_id), custom_headers, Vec::new()).await.map(drop)
+        let headers = headers_of(custom_headers, Some(&session_id), &format!("{JSON}, {EVENTS}"));
+        self.send("DELETE", &uri, headers, Vec::new()).await.map(drop)
     }
 
     async fn get_stream(
@@ -204,7 +209,8 @@ impl StreamableHttpClient for Carrier {
         if let Some(value) = last_event_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             custom_headers.insert(HeaderName::from_static("last-event-id"), value);
         }
-        let answer = self.send("GET", &uri, session_id.as_ref(), custom_headers, Vec::new()).await?;
+        let headers = headers_of(custom_headers, session_id.as_ref(), EVENTS);
+        let answer = self.send("GET", &uri, headers, Vec::new()).await?;
         match answer.status() {
             200 if answer.header("content-type").is_some_and(|kind| kind.starts_with(EVENTS)) => {
                 Ok(self.events(answer))

@@ -97,11 +97,11 @@ pub(super) fn judge(kept: Option<&Manifest>, fingerprint: &str, offers: Vec<Offe
 pub(super) fn accept(manifest: &mut Manifest, names: &[String]) -> Vec<String> {
     let mut accepted = Vec::new();
     for tool in &mut manifest.tools {
-        if names.is_empty() || names.contains(&tool.pinned.name) {
-            if let Some(changed) = tool.changed.take() {
-                accepted.push(changed.name.clone());
-                tool.pinned = changed;
-            }
+        if (names.is_empty() || names.contains(&tool.pinned.name))
+            && let Some(changed) = tool.changed.take()
+        {
+            accepted.push(changed.name.clone());
+            tool.pinned = changed;
         }
     }
     accepted

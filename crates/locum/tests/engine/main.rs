@@ -35,7 +35,6 @@ mod results;
 
 mod chaos;
 mod crowd;
-mod events;
 mod examples;
 mod hostile_git;
 mod operations;

@@ -74,7 +74,7 @@ async function lookAtSessions() {
   }
   const tasks = known.reduce((sum, session) => sum + session.tasks, 0);
   const open = known.reduce((sum, session) => sum + session.unfinished, 0);
-  document.getElementById("totals").textContent = `${project} · ${open} running · ${tasks} tasks`;
+  document.getElementById("totals").textContent = `${project} · ${open} unfinished · ${tasks} ${tasks === 1 ? "task" : "tasks"}`;
 }
 
 function watch() {

@@ -40,5 +40,5 @@ export function duration(milliseconds) {
 /** What was used, in a few words. */
 export function used(usage) {
   const cost = usage.cost_usd === undefined || usage.cost_usd === null ? "" : ` · US$${usage.cost_usd.toFixed(4)}`;
-  return `${usage.turns} turns · ${usage.input_tokens}+${usage.output_tokens} tokens${cost}`;
+  return `${usage.turns} ${usage.turns === 1 ? "turn" : "turns"} · ${usage.input_tokens}+${usage.output_tokens} tokens${cost}`;
 }

@@ -10,30 +10,33 @@ pub(super) fn all() -> Map<String, Value> {
     let shapes = [
         ("Refusal", refusal()),
         ("Task", task()),
-        ("Tasks", object(json!({"tasks": list(reference("Task")), "next": text()}), &["tasks"])),
-        ("Record", object(json!({"seq": number(), "at": text(), "event": anything()}), &["seq", "at", "event"])),
-        ("Log", object(json!({"records": list(reference("Record")), "next": number()}), &["records"])),
+        ("Tasks", object(&json!({"tasks": list(&reference("Task")), "next": text()}), &["tasks"])),
+        ("Record", object(&json!({"seq": number(), "at": text(), "event": anything()}), &["seq", "at", "event"])),
+        ("Log", object(&json!({"records": list(&reference("Record")), "next": number()}), &["records"])),
         ("ResultPage", result_page()),
         ("Comparison", comparison()),
         ("AgentLine", agent_line()),
         ("Agents", agents()),
-        ("AgentPage", object(json!({"agent": reference("AgentLine"), "prompt": text()}), &["agent", "prompt"])),
-        ("Keys", object(json!({"keys": list(anything())}), &["keys"])),
+        ("AgentPage", object(&json!({"agent": reference("AgentLine"), "prompt": text()}), &["agent", "prompt"])),
+        ("Keys", object(&json!({"keys": list(&anything())}), &["keys"])),
         ("Entry", entry()),
-        ("History", object(json!({"key": text(), "versions": list(anything())}), &["key", "versions"])),
-        ("BoardTask", object(json!({"id": text(), "subject": text(), "status": text()}), &["id", "subject", "status"])),
-        ("Board", object(json!({"tasks": list(reference("BoardTask"))}), &["tasks"])),
+        ("History", object(&json!({"key": text(), "versions": list(&anything())}), &["key", "versions"])),
+        (
+            "BoardTask",
+            object(&json!({"id": text(), "subject": text(), "status": text()}), &["id", "subject", "status"]),
+        ),
+        ("Board", object(&json!({"tasks": list(&reference("BoardTask"))}), &["tasks"])),
         ("Sessions", sessions()),
         ("Document", anything()),
     ];
     shapes.into_iter().map(|(name, shape)| (name.to_owned(), shape)).collect()
 }
 
-fn object(fields: Value, required: &[&str]) -> Value {
+fn object(fields: &Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": fields, "required": required})
 }
 
-fn list(of: Value) -> Value {
+fn list(of: &Value) -> Value {
     json!({"type": "array", "items": of})
 }
 
@@ -59,7 +62,7 @@ fn status() -> Value {
 
 fn refusal() -> Value {
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
-    object(json!({"error": {"enum": codes}, "message": text(), "hint": text()}), &["error", "message"])
+    object(&json!({"error": {"enum": codes}, "message": text(), "hint": text()}), &["error", "message"])
 }
 
 fn task() -> Value {
@@ -77,7 +80,7 @@ fn task() -> Value {
         "error": text(),
         "reason": text(),
         "position": number(),
-        "waiting_for": list(text()),
+        "waiting_for": list(&text()),
         "activity": text(),
         "usage": anything(),
         "created_at": text(),
@@ -85,7 +88,7 @@ fn task() -> Value {
     });
     let required =
         ["uid", "session", "collected", "seq", "task_id", "agent", "status", "turns_used", "usage", "created_at"];
-    object(fields, &required)
+    object(&fields, &required)
 }
 
 fn result_page() -> Value {
@@ -97,7 +100,7 @@ fn result_page() -> Value {
         "next_offset": number(),
         "total_chars": number(),
     });
-    object(fields, &["task_id", "status", "text", "offset", "total_chars"])
+    object(&fields, &["task_id", "status", "text", "offset", "total_chars"])
 }
 
 fn comparison() -> Value {
@@ -106,10 +109,10 @@ fn comparison() -> Value {
         "against": text(),
         "patch": text(),
         "cut": flag(),
-        "conflicts": list(text()),
+        "conflicts": list(&text()),
         "uncommitted": number(),
     });
-    object(fields, &["branch", "against", "patch", "cut", "conflicts", "uncommitted"])
+    object(&fields, &["branch", "against", "patch", "cut", "conflicts", "uncommitted"])
 }
 
 fn agent_line() -> Value {
@@ -118,26 +121,26 @@ fn agent_line() -> Value {
         "description": text(),
         "model": text(),
         "max_turns": number(),
-        "tools": list(text()),
+        "tools": list(&text()),
         "source": text(),
         "version": number(),
         "path": text(),
         "mark": text(),
     });
-    object(fields, &["name", "description", "model", "max_turns", "tools", "source"])
+    object(&fields, &["name", "description", "model", "max_turns", "tools", "source"])
 }
 
 fn agents() -> Value {
     let fields = json!({
-        "agents": list(reference("AgentLine")),
-        "problems": list(anything()),
+        "agents": list(&reference("AgentLine")),
+        "problems": list(&anything()),
         "project": {"type": ["object", "null"]},
     });
-    object(fields, &["agents", "problems", "project"])
+    object(&fields, &["agents", "problems", "project"])
 }
 
 fn entry() -> Value {
-    object(json!({"key": text(), "value": text(), "version": number()}), &["key", "value", "version"])
+    object(&json!({"key": text(), "value": text(), "version": number()}), &["key", "value", "version"])
 }
 
 fn sessions() -> Value {
@@ -148,6 +151,6 @@ fn sessions() -> Value {
         "unfinished": number(),
         "keys": number(),
     });
-    let session = object(fields, &["session", "state", "tasks", "unfinished", "keys"]);
-    object(json!({"project": text(), "sessions": list(session)}), &["project", "sessions"])
+    let session = object(&fields, &["session", "state", "tasks", "unfinished", "keys"]);
+    object(&json!({"project": text(), "sessions": list(&session)}), &["project", "sessions"])
 }
