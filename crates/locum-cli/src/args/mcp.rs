@@ -23,7 +23,8 @@ pub(crate) enum McpVerb {
     /// Take tools that have changed since they were first seen as they are now
     Accept {
         /// The server
-        server: String,
+        #[arg(value_name = "SERVER")]
+        name: String,
         /// The tools; all that have changed if left out
         tools: Vec<String>,
     },

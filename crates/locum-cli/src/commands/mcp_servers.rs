@@ -16,9 +16,9 @@ pub(super) async fn mcp_servers(verb: McpVerb, global: &Global, output: Output) 
             let servers = if connect { desk.reach_mcp_servers().await } else { desk.mcp_servers() };
             show(output, &servers);
         }
-        McpVerb::Accept { server, tools } => match desk.accept_mcp_tools(&server, &tools) {
+        McpVerb::Accept { name, tools } => match desk.accept_mcp_tools(&name, &tools) {
             Err(refusal) => return Ok(output.refuse(&refusal)),
-            Ok(accepted) if output.is_json() => output.json(&json!({"server": server, "accepted": accepted})),
+            Ok(accepted) if output.is_json() => output.json(&json!({"server": name, "accepted": accepted})),
             Ok(accepted) if accepted.is_empty() => output.note("nothing of it has changed"),
             Ok(accepted) => output.answer(&format!("accepted as it is now: {}", accepted.join(", "))),
         },

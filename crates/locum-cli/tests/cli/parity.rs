@@ -39,7 +39,7 @@ const REQUESTS: &str = r#"
 {"action": "run", "agent": "writer", "task": "<<é*4001>>"}
 {"action": "run", "agent": "hlper", "task": "t"}
 {"action": "run", "agent": "helper", "task": "t", "model": "nothing"}
-{"action": "run", "agent": "helper", "task": "t", "isolation": "process"}
+{"action": "run", "agent": "helper", "task": "t", "isolation": "moon"}
 {"action": "run", "agent": "helper", "task": "t", "max_input_tokens": 1}
 {"action": "run", "agent": "helper", "task": " "}
 {"action": "spawn", "agent": "helper", "task": "two", "idempotency_key": "k"}

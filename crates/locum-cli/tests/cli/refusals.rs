@@ -9,8 +9,9 @@ use crate::home::Home;
 
 /// The codes that no request to the native tools leads to here: delegation below the depth limit (the tool is not
 /// granted there), untrusted projects (there are none yet), the life of sessions (no tool decides about it), and faults
-/// of locum itself.
-const UNREACHABLE: [&str; 5] = ["DEPTH_EXCEEDED", "INTERNAL", "NOT_TRUSTED", "SESSION_ARCHIVED", "SESSION_NOT_FOUND"];
+/// of locum itself. What cannot be isolated needs a project that is no repository: see below.
+const UNREACHABLE: [&str; 6] =
+    ["DEPTH_EXCEEDED", "INTERNAL", "ISOLATION_FAILED", "NOT_TRUSTED", "SESSION_ARCHIVED", "SESSION_NOT_FOUND"];
 
 /// What is asked in a home with these variables, under a name for the snapshot.
 type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
@@ -160,6 +161,16 @@ fn every_reachable_code_is_refused_with_its_message() {
         .filter(|code| !UNREACHABLE.contains(&code.as_str()))
         .collect();
     assert_eq!(codes, expected);
+}
+
+#[test]
+fn a_worktree_outside_a_repository_is_refused() {
+    let home = Home::new();
+    std::fs::remove_dir(home.project().join(".git")).unwrap();
+    let input = r#"{"action": "spawn", "agent": "explore", "task": "t", "isolation": "worktree"}"#;
+    let ran = home.locum(&["call", "subagent", input]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.starts_with(r#"{"error":"ISOLATION_FAILED""#), "{ran:?}");
 }
 
 #[test]

@@ -48,10 +48,29 @@ fn strangers_are_refused_before_their_body_is_read() {
 fn what_is_not_there_is_said_in_json() {
     let home = Home::new();
     let server = Served::start(&home, "offline");
-    for (status, method, path) in
-        [(404, "GET", "/"), (404, "GET", "/v2/requests"), (405, "GET", "/v1/requests"), (405, "POST", "/healthz")]
-    {
+    for (status, method, path) in [
+        (404, "GET", "/dashboard"),
+        (404, "GET", "/v2/requests"),
+        (405, "GET", "/v1/requests"),
+        (405, "POST", "/healthz"),
+    ] {
         let answer = server.send(format!("{}\r\n", server.head(method, path)).as_bytes());
         assert_eq!((answer.status, answer.json()["error"].as_str()), (status, Some("INVALID_REQUEST")), "{path}");
+    }
+}
+
+#[test]
+fn the_page_needs_no_token_and_says_what_it_may_load() {
+    let home = Home::new();
+    let server = Served::start(&home, "offline");
+    let host = server.head("GET", "/").lines().find(|line| line.starts_with("Host")).unwrap().to_owned();
+    for (path, kind) in
+        [("/", "text/html"), ("/dashboard/app.js", "text/javascript"), ("/dashboard/style.css", "text/css")]
+    {
+        let answer = server.send(format!("GET {path} HTTP/1.1\r\n{host}\r\nConnection: close\r\n\r\n").as_bytes());
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        let head = answer.head.to_ascii_lowercase();
+        assert!(head.contains(&format!("content-type: {kind}")), "{head}");
+        assert!(head.contains("content-security-policy: default-src 'none'; script-src 'self'"), "{head}");
     }
 }

@@ -123,7 +123,7 @@ fn what_is_left_out_is_in_the_receipt_and_strict_refuses_it() {
     let of = |agent: &str| receipt(&world, agent, &nothing);
     assert_eq!(of("toolless").tools.dropped[0].name, "teleport");
     insta::assert_snapshot!(told(&of("endless").origins["max_turns"]), @"90 -> 25 from agent (bundled) (max_turns 90 was set to 25; it may be 1 to 25)");
-    insta::assert_snapshot!(told(&of("serverless").origins["mcp_servers"]), @r#"["github","jira"] -> [] from agent (bundled) (the MCP servers of the agent are not reached: github, jira)"#);
+    insta::assert_snapshot!(told(&of("serverless").origins["mcp_servers"]), @r#"["github","jira"] -> [] from agent (bundled) (the agent's MCP server `github` is not reached: there is no such MCP server in your settings; the agent's MCP server `jira` is not reached: there is no such MCP server in your settings)"#);
     let kept: Vec<String> = of("hooked").not_honoured.into_iter().map(|kept| kept.name).collect();
     assert_eq!(kept, ["hooks", "locum.output_schema"]);
     let isolated = json!({"agent": "whole", "task": "t", "isolation": "worktree"});
@@ -132,7 +132,8 @@ fn what_is_left_out_is_in_the_receipt_and_strict_refuses_it() {
     for (agent, loss) in [
         ("toolless", "the tool `teleport`: there is no such tool here"),
         ("endless", "max_turns 90 was set to 25"),
-        ("serverless", "not reached: github, jira"),
+        ("serverless", "`github` is not reached: there is no such MCP server in your settings"),
+        ("serverless", "`jira` is not reached"),
         ("modelless", "`nobodys` is not known"),
         ("hooked", "`hooks`: locum runs no hooks yet"),
         ("hooked", "`locum.output_schema`: "),
