@@ -61,9 +61,8 @@ async fn an_answer_decides_and_is_written_down() {
     ];
     let warnings: Vec<Value> = serde_json::from_value(answer["warnings"].clone()).unwrap();
     assert_eq!(warnings, expected);
-    let asked = asker.asked.lock().unwrap();
-    let shown: Vec<String> =
-        asked.iter().map(|question| format!("{} {} {}", question.agent, question.tool, question.about)).collect();
+    let shown = |question: &Question| format!("{} {} {}", question.agent, question.tool, question.about);
+    let shown: Vec<String> = asker.asked.lock().unwrap().iter().map(shown).collect();
     assert_eq!(
         shown,
         ["eve think {\"thought\":\"a\\u001b[2J\"}", "eve think {\"thought\":\"b\"}", "eve think {\"thought\":\"c\"}"]
