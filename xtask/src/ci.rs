@@ -108,7 +108,7 @@ const STEPS: &[Step] = &[
         name: "crowd",
         action: Action::Cargo {
             arguments: "test --package locum-cli --test serve --locked many_readers",
-            environment: &[("LOCUM_TEST_CROWD", "200x1000")],
+            environment: &[("LOCUM_TEST_CROWD", "200x200")],
         },
         full_only: true,
     },
@@ -276,7 +276,7 @@ mod tests {
                 "cargo xtask foreign witness",
                 "cargo xtask foreign dashboard",
                 "cargo xtask foreign api-tester",
-                "LOCUM_TEST_CROWD=\"200x1000\" cargo test --package locum-cli --test serve --locked many_readers",
+                "LOCUM_TEST_CROWD=\"200x200\" cargo test --package locum-cli --test serve --locked many_readers",
             ]
         );
     }
