@@ -13,6 +13,9 @@ const DRIVER: &str = "playwright-core@1.65.0";
 /// Where a browser may be.
 const BROWSERS: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
 
+/// How it is installed.
+const INSTALL: &[&str] = &["install", "--yes", "--quiet", "--no-install-recommends", "chromium"];
+
 /// Looks at the dashboard as a person would.
 pub(crate) fn look(root: &Path) -> Result<()> {
     let built = Built::of(root)?;
@@ -30,7 +33,10 @@ fn browser() -> Result<String> {
     if let Some(found) = found() {
         return Ok(found);
     }
-    finish(Command::new("apt-get").args(["install", "--yes", "--quiet", "--no-install-recommends", "chromium"]))
+    let install = || finish(Command::new("apt-get").args(INSTALL));
+    // A machine that never asked what there is must ask first.
+    install()
+        .or_else(|_| finish(Command::new("apt-get").args(["update", "--quiet"])).and_then(|()| install()))
         .context("chromium is needed")?;
     found().context("chromium was installed and is not there")
 }
