@@ -184,6 +184,13 @@ pub const MCP_RETRY_MS: u64 = 10_000;
 /// Tool calls that one reply may make; more are answered with an error instead of being run.
 pub const TOOL_CALLS_PER_REPLY_MAX: usize = 64;
 
+/// How often the same failing call, or the same round of calls, may come in a row before the model is told.
+pub const REPETITIONS_TOLD: u32 = 3;
+/// How often before the task is stopped: it was told twice by then.
+pub const REPETITIONS_STOPPED: u32 = 5;
+/// The longest round of turns whose repetition is noticed: stopping it takes twenty turns, of 25 that a task may have.
+pub const REPETITION_PERIOD_MAX: usize = 4;
+
 /// Bytes of text in one model reply: a stream without end must not fill the memory.
 pub const REPLY_BYTES_MAX: usize = 10 * 1024 * 1024;
 

@@ -9,6 +9,7 @@ mod funds;
 pub mod outcome;
 pub mod plan;
 mod reading;
+mod repetition;
 pub mod step;
 pub mod summary;
 pub mod workspace;
@@ -31,6 +32,7 @@ pub use workspace::{Workspace, Worktree};
 use event::{HandedOn, ModelFailure, Parked, StopCause};
 use funds::Funds;
 use plan::{HandOn, ModelName};
+use repetition::Repetition;
 
 /// Told to the model in its last turn.
 pub const LAST_TURN_NOTICE: &str =
@@ -39,6 +41,10 @@ pub const LAST_TURN_NOTICE: &str =
 /// Told to the model where its budget allows no more than one answer.
 pub const LAST_ANSWER_NOTICE: &str = "Your budget is used up with this reply. You cannot call tools any more: give your final answer now, with what you \
                                       have.";
+
+/// Told to the model when it does the same again and again.
+pub const REPETITION_NOTICE: &str = "You have done the same several times in a row, with the same result. Do something else, or give your answer with \
+                                     what you have.";
 
 /// A log that no version of locum can have written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,6 +67,7 @@ pub struct Task {
     funds: Funds,
     surroundings: workspace::Surroundings,
     files: Arc<KnownFiles>,
+    repetition: Repetition,
     clock: Times,
 }
 
@@ -195,6 +202,7 @@ impl Task {
             funds,
             surroundings: workspace::Surroundings::default(),
             files: Arc::default(),
+            repetition: Repetition::default(),
             clock: Times { created: record.at, started: None, last: record.at },
         };
         task.spent.usage.cost_usd = task.funds.cost_usd();
@@ -266,6 +274,7 @@ impl Task {
                 // A finished task holds no transcript: whoever wants it reads the log.
                 self.conversation = Conversation::default();
                 self.files = Arc::default();
+                self.repetition = Repetition::default();
             }
         }
         self.seq = record.seq;
@@ -427,6 +436,10 @@ impl Task {
             return;
         }
         let Phase::Tooling(pending) = std::mem::replace(&mut self.phase, Phase::Ready) else { return };
+        self.repetition.note(pending.iter().filter_map(|pending| match &pending.state {
+            ToolState::Ended(output) => Some((&pending.call, output)),
+            ToolState::Asked | ToolState::Started(_) => None,
+        }));
         for PendingCall { call, state } in pending {
             let ToolState::Ended(output) = state else { continue };
             self.conversation.chars += output.text.chars().count();

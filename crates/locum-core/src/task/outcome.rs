@@ -158,6 +158,11 @@ pub enum Failure {
         /// Why it did not.
         error: String,
     },
+    /// See [`Reason::Loop`].
+    Loop {
+        /// How often the same was done in a row.
+        times: u32,
+    },
     /// See [`Reason::Isolation`].
     Isolation(String),
     /// See [`Reason::Interrupted`].
@@ -180,6 +185,7 @@ impl Failure {
             Self::Cut => Reason::Cut,
             Self::Empty => Reason::Empty,
             Self::Dependency { .. } => Reason::Dependency,
+            Self::Loop { .. } => Reason::Loop,
             Self::Isolation(_) => Reason::Isolation,
             Self::Interrupted(_) => Reason::Interrupted,
             Self::Internal(_) => Reason::Internal,
@@ -199,6 +205,7 @@ impl Failure {
             Self::Cut => "The answer was cut at the model's output limit".to_owned(),
             Self::Empty => "The model ended without an answer".to_owned(),
             Self::Dependency { task_id, error } => format!("Dependency {task_id} failed: {error}"),
+            Self::Loop { times } => format!("Stopped: the same tool call was repeated {times} times"),
             Self::Isolation(details) => format!("Isolation failed: {details}"),
             Self::Interrupted(details) => format!("Interrupted: {details}"),
             Self::Internal(details) => format!("Internal error: {details}"),

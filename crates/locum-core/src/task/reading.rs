@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::event::Parked;
 use super::plan::{ModelName, PricedModel, Receipt};
-use super::{LAST_ANSWER_NOTICE, LAST_TURN_NOTICE, Outcome, Phase, Plan, Status, Task};
+use super::{LAST_ANSWER_NOTICE, LAST_TURN_NOTICE, Outcome, Phase, Plan, REPETITION_NOTICE, Status, Task};
 use crate::ids::{Seq, Timestamp};
+use crate::limits;
 use crate::transcript::{Message, Prompt, ToolSpec, ToolUse};
 use crate::usage::{Price, Usage};
 
@@ -120,6 +121,7 @@ impl Task {
         match self.funds.closing {
             Some(_) => Some(LAST_ANSWER_NOTICE),
             None if self.is_last_turn() => Some(LAST_TURN_NOTICE),
+            None if self.repetition.count() >= limits::REPETITIONS_TOLD => Some(REPETITION_NOTICE),
             None => self.funds.warning(),
         }
     }

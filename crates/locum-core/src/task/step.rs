@@ -99,6 +99,10 @@ impl Task {
     }
 
     fn begin_turn(&self) -> Step {
+        let times = self.repetition.count();
+        if times >= limits::REPETITIONS_STOPPED {
+            return self.fail(&Failure::Loop { times });
+        }
         let used = match self.plan.face.turns {
             TurnRule::ModelCalls => self.spent.usage.turns,
             TurnRule::ToolReplies => self.spent.tool_replies,

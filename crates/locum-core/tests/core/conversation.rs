@@ -19,11 +19,12 @@ macro_rules! conversations {
 
 mod endings;
 mod fallback;
+mod loops;
 mod tools;
 
 /// Every conversation, by name.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    tools::ALL.iter().chain(endings::ALL).chain(fallback::ALL).copied()
+    tools::ALL.iter().chain(endings::ALL).chain(fallback::ALL).chain(loops::ALL).copied()
 }
 
 /// Plays a conversation and compares it with its own text.

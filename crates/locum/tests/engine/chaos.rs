@@ -139,7 +139,7 @@ async fn every_failure_of_messages_at_the_last_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_never_writes_valid_input_is_told_so_until_its_turns_are_used_up() {
+async fn a_model_that_never_writes_valid_input_is_told_so_and_stopped_at_the_fifth() {
     for shape in SHAPES {
         let call = Call { index: 0, id: "call_a", name: "note", arguments: &["{\"n\": "] };
         let events = [shape.begin(), shape.calls(&[call]), shape.finish(Stop::Tools)].concat();
@@ -147,7 +147,7 @@ async fn a_model_that_never_writes_valid_input_is_told_so_until_its_turns_are_us
             Server::start(shape, Some(Fault { turns: 1..=usize::MAX, when: When::Always, acts: stream(&events) }))
                 .await;
         let went = play(shape, &server).await;
-        check(&went.answer, &json!({"status": "failed", "reason": "max_turns", "turns_used": 10}));
+        check(&went.answer, &json!({"status": "failed", "reason": "loop", "turns_used": 5}));
         assert_eq!((went.notes.len(), went.failures.len()), (0, 0));
     }
 }
