@@ -6,7 +6,7 @@ use crate::ids::{AgentName, TaskId, Uid};
 use crate::limits;
 use crate::task::event::{HandedOn, TaskEvent};
 use crate::task::outcome::{Failure, Outcome, Status};
-use crate::task::plan::Among;
+use crate::task::plan::{Among, StartRule};
 use crate::task::summary::TaskSummary;
 
 /// What becomes of a parked task.
@@ -23,13 +23,54 @@ pub enum Verdict {
     Cancel,
 }
 
-/// Decides about the parked tasks of a session, oldest first, and about all that lost a race that was `won` just now.
-/// `tasks` holds every task that is parked, running, or waited for by a parked one, by id: a task can only wait for older
-/// ones, and is younger than the one that delegated it, so one pass settles a whole cascade.
-pub fn settle(tasks: &[TaskSummary], won: Option<&Uid>) -> Vec<(TaskId, Verdict)> {
+/// What a decision looks at: as few of a session's tasks as it takes, so that a long queue costs no more than a short one.
+#[derive(Debug, Clone, Default)]
+pub struct Unsettled {
+    /// Every task that runs, every one that waits for others with what it waits for, and the oldest of those that are
+    /// queued: of those that are queued for the same [`Places`], as many as there are places, or all if they are fewer.
+    /// Where a race was won, every task that has not ended. By id.
+    pub tasks: Vec<TaskSummary>,
+    /// Every task that has delegated something that has not ended.
+    pub delegating: HashSet<Uid>,
+}
+
+impl Unsettled {
+    /// Looks at these tasks, which are all that have not ended, and what they wait for.
+    pub fn of(tasks: Vec<TaskSummary>) -> Self {
+        let unfinished = tasks.iter().filter(|task| !task.standing.status.is_final());
+        let delegating = unfinished.filter_map(|task| task.parent.clone()).collect();
+        Self { tasks, delegating }
+    }
+}
+
+/// The places that a queued task waits for. Who is queued for the same ones starts in the order of age, so that nobody
+/// behind as many as there are places can start.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Places {
+    /// The command whose tasks are counted, known by its first; the whole session if left out.
+    pub group: Option<Uid>,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl Places {
+    /// The places of a task.
+    pub fn of(start: &StartRule) -> Self {
+        let group = match &start.among {
+            Among::Session => None,
+            Among::Group(first) => Some(first.clone()),
+        };
+        Self { group, count: start.running_max }
+    }
+}
+
+/// Decides about the parked tasks of a session, oldest first, and about all that lost a race that was `won` just now. A
+/// task can only wait for older ones, and is younger than the one that delegated it, so one pass settles a whole cascade.
+pub fn settle(unsettled: &Unsettled, won: Option<&Uid>) -> Vec<(TaskId, Verdict)> {
+    let tasks = &unsettled.tasks;
     let mut standing: Standings =
         tasks.iter().map(|task| (task.task_id, (task.standing.status, task.standing.error.clone()))).collect();
-    let mut running = RunningCounts::of(tasks);
+    let mut running = RunningCounts::of(unsettled);
     let mut verdicts = Vec::new();
     let mut lost: HashSet<&Uid> = HashSet::new();
     for task in tasks.iter().filter(|task| !task.standing.status.is_final()) {
@@ -101,12 +142,11 @@ struct RunningCounts<'a> {
 }
 
 impl<'a> RunningCounts<'a> {
-    fn of(tasks: &'a [TaskSummary]) -> Self {
+    fn of(unsettled: &'a Unsettled) -> Self {
         let mut counts = Self { session: 0, groups: HashMap::new() };
-        let unfinished = || tasks.iter().filter(|task| !task.standing.status.is_final());
-        let delegating: HashSet<&Uid> = unfinished().filter_map(|task| task.parent.as_ref()).collect();
-        let runs = |task: &&TaskSummary| task.standing.status == Status::Running && !delegating.contains(&task.uid);
-        for task in tasks.iter().filter(runs) {
+        let delegates = |task: &TaskSummary| unsettled.delegating.contains(&task.uid);
+        let runs = |task: &&TaskSummary| task.standing.status == Status::Running && !delegates(task);
+        for task in unsettled.tasks.iter().filter(runs) {
             counts.add(&task.start.among);
         }
         counts

@@ -55,6 +55,9 @@ pub trait Sessions: Send + Sync {
     /// Tasks on one line each, oldest first but for [`TaskQuery::Page`]. May be dropped at any time.
     fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>>;
 
+    /// How many tasks of a session are queued that are older than this one. May be dropped at any time.
+    fn queued_before(&self, session: &SessionKey, task_id: TaskId) -> BoxFuture<'_, Result<usize, Error>>;
+
     /// The sessions of a project, by id.
     fn sessions(&self, project: &str) -> BoxFuture<'_, Result<Vec<SessionRow>, Error>>;
 }
@@ -147,6 +150,8 @@ pub enum TaskQuery {
     Ids(SessionKey, Vec<TaskId>),
     /// These; unknown ones are left out.
     Uids(Vec<Uid>),
+    /// Those of these that are not parked.
+    Unparked(Vec<Uid>),
     /// Those that a task delegated, directly.
     Children(Uid),
     /// Those that have not ended, of one session or of all.

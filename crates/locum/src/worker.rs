@@ -393,17 +393,11 @@ pub(crate) fn wake(engine: &Weak<Engine>, uids: Vec<Uid>) {
 }
 
 async fn look_again(engine: &Arc<Engine>, uids: Vec<Uid>) {
-    let Ok(rows) = engine.hands.store.tasks(TaskQuery::Uids(uids)).await else { return };
+    let Ok(rows) = engine.hands.store.tasks(TaskQuery::Unparked(uids)).await else { return };
     for row in rows {
-        let uid = &row.summary.uid;
-        match row.summary.standing.status {
-            Status::Queued | Status::Waiting => {}
-            // One that has ended meanwhile is driven too: there is nothing to do, and whoever waits for it is told.
-            Status::Running | Status::Completed | Status::Failed | Status::Cancelled => {
-                if let Err(error) = unpark(engine, uid).await {
-                    engine.note_about(&row.session, &row.summary, "store", &error.to_string());
-                }
-            }
+        // One that has ended meanwhile is driven too: there is nothing to do, and whoever waits for it is told.
+        if let Err(error) = unpark(engine, &row.summary.uid).await {
+            engine.note_about(&row.session, &row.summary, "store", &error.to_string());
         }
     }
 }

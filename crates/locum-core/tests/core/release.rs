@@ -1,9 +1,10 @@
 //! Which parked tasks start and which end, when others do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use locum_core::ids::TaskId;
-use locum_core::release::{Verdict, hand_on, settle};
+use locum_core::release::{Places, Unsettled, Verdict, hand_on};
 use locum_core::task::event::TaskEvent;
 use locum_core::task::plan::Among;
 use locum_core::task::summary::TaskSummary;
@@ -27,6 +28,27 @@ pub(crate) fn summary(number: u32, status: Status, depends_on: &[u32], running_m
     summary.standing.status = status;
     summary.standing.error = (status == Status::Failed).then(|| format!("broken {number}"));
     summary
+}
+
+fn settle(tasks: &[TaskSummary], won: Option<&locum_core::ids::Uid>) -> Vec<(TaskId, Verdict)> {
+    locum_core::release::settle(&Unsettled::of(tasks.to_vec()), won)
+}
+
+/// The same, decided without the queued ones that are behind as many as there are places for them.
+fn settle_heads(tasks: &[TaskSummary]) -> Vec<(TaskId, Verdict)> {
+    let Unsettled { tasks, delegating } = Unsettled::of(tasks.to_vec());
+    let mut seen: BTreeMap<Places, u32> = BTreeMap::new();
+    let mut is_looked_at = |task: &TaskSummary| {
+        if task.standing.status != Status::Queued {
+            return true;
+        }
+        let places = Places::of(&task.start);
+        let before = seen.entry(places).or_default();
+        *before += 1;
+        *before <= task.start.running_max
+    };
+    let tasks = tasks.into_iter().filter(|task| is_looked_at(task)).collect();
+    locum_core::release::settle(&Unsettled { tasks, delegating }, None)
 }
 
 /// The verdicts, a word or the error for each task.
@@ -191,5 +213,23 @@ proptest! {
             let place_left = running + started < running_max as usize;
             prop_assert!(!(parked && ready && place_left && verdict.is_none()), "{:?} was forgotten", task.task_id);
         }
+    }
+
+    #[test]
+    fn the_heads_of_the_queues_decide_as_much_as_the_whole(
+        rows in prop::collection::vec((status(), 0u32..3, 0u32..4, any::<prop::sample::Index>(), any::<bool>()), 1..20),
+    ) {
+        let mut tasks = Vec::new();
+        for (place, (status, group, running_max, older, delegated)) in rows.iter().enumerate() {
+            let number = u32::try_from(place).unwrap() + 1;
+            let older = u32::try_from(older.index(place.max(1))).unwrap() + 1;
+            // Only who is not queued waits for others.
+            let depends_on: &[u32] = if place > 0 && *status == Status::Waiting { &[older] } else { &[] };
+            let mut task = summary(number, *status, depends_on, *running_max);
+            task.parent = (*delegated && place > 0).then(|| uid(older));
+            task.start.among = if *group == 0 { Among::Session } else { Among::Group(uid(*group)) };
+            tasks.push(task);
+        }
+        prop_assert_eq!(settle_heads(&tasks), settle(&tasks, None));
     }
 }

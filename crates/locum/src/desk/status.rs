@@ -1,5 +1,7 @@
 //! How tasks stand.
 
+use std::collections::{HashMap, HashSet};
+
 use locum_core::ids::TaskId;
 use locum_core::limits;
 use locum_core::protocol::request;
@@ -7,6 +9,7 @@ use locum_core::protocol::response::{TaskStatus, Tasks};
 use locum_core::protocol::{Code, Refusal, Response};
 use locum_core::task::Status;
 
+use super::spawn::is_open;
 use super::{Desk, Stay};
 use crate::engine::store_refusal;
 use crate::store::{Error, TaskQuery, TaskRow};
@@ -60,16 +63,34 @@ impl Desk {
 
     /// Tasks as callers see them, with their place in the queue and what they wait for.
     pub(super) async fn present_all(&self, rows: &[TaskRow]) -> Result<Vec<TaskStatus>, Refusal> {
-        let parked = |row: &TaskRow| matches!(row.summary.standing.status, Status::Queued | Status::Waiting);
-        let unfinished = if rows.iter().any(parked) {
-            self.engine.rows(TaskQuery::Unfinished(Some(self.session.clone()))).await?
-        } else {
-            Vec::new()
+        let parked = |row: &&TaskRow| matches!(row.summary.standing.status, Status::Queued | Status::Waiting);
+        let surroundings = match rows.iter().filter(parked).count() {
+            0 => Surroundings::default(),
+            // Whoever asks for one is not told of the whole queue.
+            1 => match rows.iter().find(parked) {
+                Some(row) => self.surroundings_of(row).await?,
+                None => Surroundings::default(),
+            },
+            _ => Surroundings::of(&self.engine.rows(TaskQuery::Unfinished(Some(self.session.clone()))).await?),
         };
-        let mut tasks: Vec<TaskStatus> = rows.iter().map(|row| present(row, &unfinished)).collect();
+        let mut tasks: Vec<TaskStatus> = rows.iter().map(|row| present(row, &surroundings)).collect();
         self.say_who_is_waited_for(rows, &mut tasks);
         self.say_what_is_missing(rows, &mut tasks).await?;
         Ok(tasks)
+    }
+
+    /// What one parked task waits for, and its place in the queue.
+    async fn surroundings_of(&self, row: &TaskRow) -> Result<Surroundings, Refusal> {
+        let depends_on = &row.summary.start.depends_on;
+        let mut surroundings = Surroundings::default();
+        if !depends_on.is_empty() {
+            let waited_for = self.engine.rows(TaskQuery::Ids(self.session.clone(), depends_on.clone())).await?;
+            surroundings.open = waited_for.iter().filter(|row| is_open(row)).map(|row| row.summary.task_id).collect();
+        }
+        let task_id = row.summary.task_id;
+        let before = self.engine.hands.store.queued_before(&self.session, task_id).await;
+        surroundings.positions.insert(task_id, position_after(before.map_err(|error| store_refusal(&error))?));
+        Ok(surroundings)
     }
 
     /// A task of this process may wait for a provider, which its log does not tell.
@@ -118,15 +139,45 @@ impl Desk {
     }
 }
 
-fn present(row: &TaskRow, unfinished: &[TaskRow]) -> TaskStatus {
+/// What is around parked tasks in their session.
+#[derive(Debug, Default)]
+struct Surroundings {
+    /// Tasks that have not ended.
+    open: HashSet<TaskId>,
+    /// The place in the queue of every task that is, or may be, queued: from 1.
+    positions: HashMap<TaskId, u32>,
+}
+
+impl Surroundings {
+    /// These are all that have not ended, oldest first.
+    fn of(unfinished: &[TaskRow]) -> Self {
+        let mut surroundings = Self::default();
+        let mut queued = 0;
+        for row in unfinished {
+            let summary = &row.summary;
+            surroundings.open.insert(summary.task_id);
+            surroundings.positions.insert(summary.task_id, position_after(queued));
+            queued += usize::from(summary.standing.status == Status::Queued);
+        }
+        surroundings
+    }
+}
+
+/// The place in the queue of a task with so many before it.
+fn position_after(before: usize) -> u32 {
+    u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+fn present(row: &TaskRow, surroundings: &Surroundings) -> TaskStatus {
     let summary = &row.summary;
     let standing = &summary.standing;
-    let open = |id: &TaskId| unfinished.iter().any(|other| other.summary.task_id == *id);
+    let open = |id: &TaskId| surroundings.open.contains(id);
     let waiting_for: Vec<TaskId> = summary.start.depends_on.iter().copied().filter(open).collect();
     let status = match standing.status {
         Status::Waiting if waiting_for.is_empty() => Status::Queued,
         status => status,
     };
+    let position = surroundings.positions.get(&summary.task_id).copied().unwrap_or(1);
     TaskStatus {
         task_id: summary.task_id,
         agent: summary.agent.clone(),
@@ -135,7 +186,7 @@ fn present(row: &TaskRow, unfinished: &[TaskRow]) -> TaskStatus {
         label: summary.label.clone(),
         error: standing.error.clone(),
         reason: standing.reason,
-        position: (status == Status::Queued).then(|| position(row, unfinished)),
+        position: (status == Status::Queued).then_some(position),
         waiting_for: (status == Status::Waiting).then_some(waiting_for),
         activity: standing.activity.clone(),
         usage: standing.usage.clone(),
@@ -144,12 +195,4 @@ fn present(row: &TaskRow, unfinished: &[TaskRow]) -> TaskStatus {
         created_at: summary.created_at,
         completed_at: standing.completed_at,
     }
-}
-
-/// The task's place among the queued ones, from 1.
-fn position(row: &TaskRow, unfinished: &[TaskRow]) -> u32 {
-    let before = |other: &&TaskRow| {
-        other.summary.standing.status == Status::Queued && other.summary.task_id < row.summary.task_id
-    };
-    u32::try_from(unfinished.iter().filter(before).count()).unwrap_or(u32::MAX).saturating_add(1)
 }

@@ -5,11 +5,12 @@ mod context;
 mod sessions;
 mod spending;
 mod tables;
+mod unfinished;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use locum_core::ids::{Seq, SessionKey, Timestamp, Uid};
+use locum_core::ids::{Seq, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::session::Lookup;
 use locum_core::task::Record;
 use locum_core::task::summary::Standing;
@@ -93,6 +94,14 @@ impl Sessions for MemoryStore {
         self.work(move |tables| {
             let ours = tables.sessions.iter().filter(|(key, _)| *key.project == *project);
             Ok((ours.map(|(key, session)| session.row(&key.id)).collect(), Notice::None))
+        })
+    }
+
+    fn queued_before(&self, session: &SessionKey, task_id: TaskId) -> BoxFuture<'_, Result<usize, Error>> {
+        let session = session.clone();
+        self.work(move |tables| {
+            let session = tables.sessions.get(&session);
+            Ok((session.map_or(0, |session| session.unfinished.queued_before(task_id)), Notice::None))
         })
     }
 }

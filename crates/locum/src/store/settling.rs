@@ -2,7 +2,7 @@
 //! task, through [`Shelf`]; neither decides or computes anything about a task itself.
 
 use locum_core::ids::{TaskId, Timestamp, Uid};
-use locum_core::release::{self, Verdict};
+use locum_core::release::{self, Unsettled, Verdict};
 use locum_core::task::event::HandedOn;
 use locum_core::task::summary::Standing;
 use locum_core::task::{Misfit, Outcome, Record, Task, TaskEvent, TaskSummary};
@@ -14,8 +14,11 @@ pub(super) trait Shelf {
     /// Whether a task of the session is parked.
     fn is_anything_parked(&self) -> Result<bool, Error>;
 
-    /// Every task that is parked, running or waited for by a parked one, oldest first.
-    fn unsettled(&self) -> Result<Vec<TaskSummary>, Error>;
+    /// What a decision looks at where no race was won.
+    fn unsettled(&self) -> Result<Unsettled, Error>;
+
+    /// Every task that is parked, running or waited for by a parked one, by id.
+    fn unfinished(&self) -> Result<Vec<TaskSummary>, Error>;
 
     /// The whole log of a task.
     fn log(&self, uid: &Uid) -> Result<Vec<Record>, Error>;
@@ -36,12 +39,16 @@ pub(super) fn settle(shelf: &mut impl Shelf, at: Timestamp, won: Option<&Uid>) -
     if won.is_none() && !shelf.is_anything_parked()? {
         return Ok(Vec::new());
     }
-    let tasks = shelf.unsettled()?;
+    let unsettled = match won {
+        None => shelf.unsettled()?,
+        Some(_) => Unsettled::of(shelf.unfinished()?),
+    };
+    let tasks = &unsettled.tasks;
     let mut moved = Vec::new();
-    for (task_id, verdict) in release::settle(&tasks, won) {
-        let uid = &find(&tasks, task_id)?.uid;
+    for (task_id, verdict) in release::settle(&unsettled, won) {
+        let uid = &find(tasks, task_id)?.uid;
         let event = match verdict {
-            Verdict::Start { inputs } => TaskEvent::Released { inputs: hand_on(shelf, &tasks, &inputs)? },
+            Verdict::Start { inputs } => TaskEvent::Released { inputs: hand_on(shelf, tasks, &inputs)? },
             Verdict::End(event) => event,
             Verdict::Cancel => {
                 shelf.send(uid, Command::Cancel)?;
@@ -67,8 +74,8 @@ fn hand_on(shelf: &impl Shelf, tasks: &[TaskSummary], inputs: &[TaskId]) -> Resu
 }
 
 fn find(tasks: &[TaskSummary], task_id: TaskId) -> Result<&TaskSummary, Error> {
-    let found = tasks.iter().find(|task| task.task_id == task_id);
-    found.ok_or_else(|| Error::Corrupt(format!("{task_id} is waited for and does not exist")))
+    let place = tasks.binary_search_by_key(&task_id, |task| task.task_id).ok();
+    place.and_then(|place| tasks.get(place)).ok_or_else(|| Error::Corrupt(format!("{task_id} is waited for and does not exist")))
 }
 
 /// The outcome in the last record of a task that has ended.

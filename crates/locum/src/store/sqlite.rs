@@ -12,6 +12,7 @@ mod reader;
 mod rows;
 mod schema;
 mod sessions;
+mod shelf;
 mod spending;
 mod tail;
 mod writer;
@@ -23,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use locum_core::ids::{Seq, SessionKey, Timestamp, Uid};
+use locum_core::ids::{Seq, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::session::Lookup;
 use locum_core::task::Record;
 use locum_core::task::summary::Standing;
@@ -127,6 +128,11 @@ impl Sessions for SqliteStore {
 
     fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>> {
         Box::pin(self.reader.read(move |connection| sessions::tasks(connection, &query)))
+    }
+
+    fn queued_before(&self, session: &SessionKey, task_id: TaskId) -> BoxFuture<'_, Result<usize, Error>> {
+        let session = session.clone();
+        Box::pin(self.reader.read(move |connection| sessions::queued_before(connection, &session, task_id)))
     }
 
     fn sessions(&self, project: &str) -> BoxFuture<'_, Result<Vec<SessionRow>, Error>> {

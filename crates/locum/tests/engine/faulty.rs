@@ -11,7 +11,7 @@ use locum::store::{
 };
 use locum::task::Record;
 use locum::{SessionKey, Timestamp, Uid};
-use locum_core::ids::Seq;
+use locum_core::ids::{Seq, TaskId};
 use locum_core::session::Lookup;
 use locum_core::task::summary::Standing;
 use tokio::sync::watch;
@@ -100,6 +100,10 @@ impl Sessions for FaultyStore {
 
     fn tasks(&self, query: TaskQuery) -> BoxFuture<'_, Result<Vec<TaskRow>, Error>> {
         self.inner.tasks(query)
+    }
+
+    fn queued_before(&self, session: &SessionKey, task_id: TaskId) -> BoxFuture<'_, Result<usize, Error>> {
+        self.inner.queued_before(session, task_id)
     }
 
     fn sessions(&self, project: &str) -> BoxFuture<'_, Result<Vec<SessionRow>, Error>> {

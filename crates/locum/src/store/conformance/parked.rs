@@ -69,6 +69,39 @@ pub(super) async fn places_of_a_group_are_counted_within_it(store: &dyn Store) {
     assert_eq!(complete(store, "c", "done").await, uids(&["d"]));
 }
 
+pub(super) async fn a_long_queue_hides_no_other(store: &dyn Store) {
+    let grouped = |name: &str, first: &str| Order { among: Among::Group(uid(first)), ..queued(name, 2) };
+    let long: Vec<String> = (0..40).map(|number| format!("long{number:02}")).collect();
+    spawn(store, "main", long.iter().map(|name| grouped(name, "long00")).collect()).await;
+    // Each is behind the long queue, and of none of them more may start than it has places.
+    let others = ["x", "y", "z"].map(|name| grouped(name, "x"));
+    let of_session = [queued("p", 1), queued("q", 1), queued("r", 45)];
+    let moved = spawn(store, "main", others.into_iter().chain(of_session).collect()).await.moved;
+    assert_eq!(moved, uids(&["x", "y", "r"]), "four of the session run: there is no place for one of one");
+    assert_eq!(complete(store, "x", "done").await, uids(&["z"]));
+    assert_eq!(complete(store, "long01", "done").await, uids(&["long02"]));
+    assert_eq!(complete(store, "r", "done").await, uids(&[]));
+    rows_agree_with_logs(store, &["long00", "long02", "long03", "x", "z", "p", "r"]).await;
+}
+
+pub(super) async fn who_delegates_holds_no_place_whatever_is_queued(store: &dyn Store) {
+    spawn(store, "main", vec![queued("a", 1), queued("b", 1), queued("c", 1)]).await;
+    assert_eq!(spawn_below(store, "main", "a", vec![queued("d", 1)]).await.moved, uids(&["b"]));
+    // It has its place again when what it delegated has ended.
+    assert_eq!(end(store, "d", Outcome::Cancelled { partial: None }).await, uids(&[]));
+    assert_eq!(complete(store, "b", "done").await, uids(&[]));
+    assert_eq!(complete(store, "a", "done").await, uids(&["c"]));
+}
+
+pub(super) async fn the_queue_before_a_task_is_counted(store: &dyn Store) {
+    let grouped = |name: &str| Order { among: Among::Group(uid("c")), ..queued(name, 1) };
+    let orders = vec![queued("a", 1), queued("b", 1), grouped("c"), grouped("d"), waiting("e", &[1]), queued("f", 1)];
+    spawn(store, "main", orders).await;
+    let before = async |number: u32| store.queued_before(&session("main"), id(number)).await.unwrap();
+    assert_eq!([before(1).await, before(3).await, before(6).await, before(99).await], [0, 1, 2, 3]);
+    assert_eq!(store.queued_before(&session("other"), id(9)).await.unwrap(), 0);
+}
+
 pub(super) async fn a_chain_hands_on_each_result(store: &dyn Store) {
     let step = |name, after| {
         let mut order = Order { after, ..order(name) };

@@ -19,7 +19,7 @@ impl Tables {
             Some((key.clone(), IdempotentTask { fingerprint, task_id, known: self.known(session, task_id)? }))
         };
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let (running, parked) = (session.unfinished.running.len(), session.unfinished.parked.len());
+        let (running, parked) = (session.unfinished.running(), session.unfinished.parked());
         SessionView {
             exists: self.sessions.contains_key(key),
             archived: session.archived,
@@ -134,7 +134,7 @@ impl Tables {
         session.next_task = task_id.number() + 1;
         session.spawned += 1;
         session.tasks.insert(task_id, uid.clone());
-        session.unfinished.note(task_id, summary.standing.status);
+        session.unfinished.note(&summary, summary.standing.status);
         if let Some((key, fingerprint)) = idempotency {
             session.idempotency.entry(key).or_insert((fingerprint, task_id));
         }

@@ -7,11 +7,13 @@ use locum_core::agent::AgentSpec;
 use locum_core::budget::{Drawn, PurseKey, PurseState};
 use locum_core::ids::{AgentName, BoardTaskId, Seq, SessionId, SessionKey, TaskId, Uid};
 use locum_core::protocol::response::{BoardTask, Entry};
+use locum_core::release::Unsettled;
 use locum_core::session::Snapshot;
 use locum_core::task::Record;
 use locum_core::task::outcome::{Outcome, Status};
 use locum_core::task::summary::{Standing, TaskSummary};
 
+use super::unfinished::Unfinished;
 use crate::store::settling::{Shelf, outcome_of};
 use crate::store::{
     Command, Error, Lease, OwnerId, OwnerRow, PlacedRecord, Position, SessionRow, Tail, TaskQuery, TaskRow,
@@ -48,31 +50,6 @@ pub(super) struct SessionTable {
     pub(super) board: BTreeMap<BoardTaskId, BoardTask>,
 }
 
-/// The tasks of a session that have not ended, so that nobody has to look through those that have.
-#[derive(Debug, Default)]
-pub(super) struct Unfinished {
-    pub(super) running: BTreeSet<TaskId>,
-    pub(super) parked: BTreeSet<TaskId>,
-}
-
-impl Unfinished {
-    /// Notes how a task stands.
-    pub(super) fn note(&mut self, task_id: TaskId, status: Status) {
-        let (running, parked) = match status {
-            Status::Running => (true, false),
-            Status::Queued | Status::Waiting => (false, true),
-            Status::Completed | Status::Failed | Status::Cancelled => (false, false),
-        };
-        for (tasks, is_among) in [(&mut self.running, running), (&mut self.parked, parked)] {
-            if is_among {
-                tasks.insert(task_id);
-            } else {
-                tasks.remove(&task_id);
-            }
-        }
-    }
-}
-
 impl Default for SessionTable {
     fn default() -> Self {
         Self {
@@ -95,7 +72,7 @@ impl Default for SessionTable {
 impl SessionTable {
     /// The session on one line.
     pub(super) fn row(&self, id: &SessionId) -> SessionRow {
-        let unfinished = self.unfinished.running.len() + self.unfinished.parked.len();
+        let unfinished = self.unfinished.running() + self.unfinished.parked();
         SessionRow {
             id: id.clone(),
             archived: self.archived,
@@ -147,6 +124,12 @@ impl Tables {
                 in_order(ids.iter().filter_map(|id| self.tasks.get(tasks?.get(id)?)).collect())
             }
             TaskQuery::Uids(uids) => in_order(uids.iter().filter_map(|uid| self.tasks.get(uid)).collect()),
+            TaskQuery::Unparked(uids) => {
+                let parked = |entry: &TaskEntry| {
+                    matches!(entry.row.summary.standing.status, Status::Queued | Status::Waiting)
+                };
+                in_order(uids.iter().filter_map(|uid| self.tasks.get(uid)).filter(|entry| !parked(entry)).collect())
+            }
             TaskQuery::Children(parent) => self.select(|entry| entry.row.summary.parent.as_ref() == Some(parent)),
             TaskQuery::Unfinished(None) => self.select(|entry| !ended(entry)),
             TaskQuery::Unfinished(Some(session)) => self.select(|entry| entry.row.session == *session && !ended(entry)),
@@ -218,7 +201,7 @@ impl Tables {
             self.inbox.retain(|(other, _)| other != uid);
         }
         if let Some(session) = self.sessions.get_mut(&entry.row.session) {
-            session.unfinished.note(entry.row.summary.task_id, standing.status);
+            session.unfinished.note(&entry.row.summary, standing.status);
         }
         entry.row.summary.standing = Standing { draw: None, won: None, ..standing };
         Ok(())
@@ -242,19 +225,37 @@ pub(super) struct SessionShelf<'a> {
     session: &'a SessionKey,
 }
 
+impl SessionShelf<'_> {
+    /// These tasks and those that they wait for, by id.
+    fn with_what_they_wait_for(
+        &self,
+        session: &SessionTable,
+        tasks: impl Iterator<Item = TaskId>,
+    ) -> Vec<TaskSummary> {
+        let summary = |id: &TaskId| Some(&self.tables.tasks.get(session.tasks.get(id)?)?.row.summary);
+        let mut wanted: BTreeSet<TaskId> = tasks.collect();
+        let waited_for: Vec<TaskId> =
+            wanted.iter().filter_map(summary).flat_map(|task| task.start.depends_on.iter().copied()).collect();
+        wanted.extend(waited_for);
+        wanted.iter().filter_map(summary).cloned().collect()
+    }
+}
+
 impl Shelf for SessionShelf<'_> {
     fn is_anything_parked(&self) -> Result<bool, Error> {
         let session = self.tables.sessions.get(self.session);
-        Ok(session.is_some_and(|session| !session.unfinished.parked.is_empty()))
+        Ok(session.is_some_and(|session| session.unfinished.parked() > 0))
     }
 
-    fn unsettled(&self) -> Result<Vec<TaskSummary>, Error> {
+    fn unsettled(&self) -> Result<Unsettled, Error> {
+        let Some(session) = self.tables.sessions.get(self.session) else { return Ok(Unsettled::default()) };
+        let tasks = self.with_what_they_wait_for(session, session.unfinished.heads());
+        Ok(Unsettled { tasks, delegating: session.unfinished.delegating() })
+    }
+
+    fn unfinished(&self) -> Result<Vec<TaskSummary>, Error> {
         let Some(session) = self.tables.sessions.get(self.session) else { return Ok(Vec::new()) };
-        let Unfinished { running, parked } = &session.unfinished;
-        let summary = |id: &TaskId| Some(&self.tables.tasks.get(session.tasks.get(id)?)?.row.summary);
-        let waited_for = parked.iter().filter_map(summary).flat_map(|task| task.start.depends_on.iter().copied());
-        let wanted: BTreeSet<TaskId> = waited_for.chain(running.iter().chain(parked).copied()).collect();
-        Ok(wanted.iter().filter_map(summary).cloned().collect())
+        Ok(self.with_what_they_wait_for(session, session.unfinished.all()))
     }
 
     fn log(&self, uid: &Uid) -> Result<Vec<Record>, Error> {

@@ -1,16 +1,17 @@
-//! Logs in the database: compare-and-append, reading, and settling what an append has ended.
+//! Logs in the database: compare-and-append, and reading.
 
 use locum_core::budget::{self, Draw, Scarce};
-use locum_core::ids::{Seq, TaskId, Timestamp, Uid};
+use locum_core::ids::{Seq, Timestamp, Uid};
 use locum_core::task::Record;
-use locum_core::task::outcome::{Outcome, Status};
-use locum_core::task::summary::{Standing, TaskSummary};
+use locum_core::task::outcome::Status;
+use locum_core::task::summary::Standing;
 use rusqlite::{Connection, named_params};
 
-use super::rows::{EventRow, StandingRow, all, execute, first, select_tasks, task_row, undone_on_failure};
-use super::{leases, spending};
-use crate::store::settling::{self, Shelf, outcome_of};
-use crate::store::{Appended, Command, Error, Lease};
+use super::rows::{EventRow, StandingRow, all, execute, first, undone_on_failure};
+use super::shelf::SessionShelf;
+use super::spending;
+use crate::store::settling::{self, Shelf as _};
+use crate::store::{Appended, Error, Lease};
 
 /// Records and a standing, ready to be written.
 #[derive(Debug)]
@@ -155,7 +156,7 @@ fn abandon(connection: &Connection) {
 }
 
 /// Notes how a task stands. Nobody holds one that has ended.
-fn set_standing(connection: &Connection, task: i64, seq: Seq, standing: &StandingRow) -> Result<(), Error> {
+pub(super) fn set_standing(connection: &Connection, task: i64, seq: Seq, standing: &StandingRow) -> Result<(), Error> {
     let statement = "UPDATE tasks SET seq = :seq, status = :status, activity = :activity, usage = :usage, \
                      error = :error, reason = :reason, completed_at = :completed_at, \
                      owner = CASE WHEN :completed_at IS NULL THEN owner END WHERE key = :task";
@@ -208,74 +209,7 @@ pub(super) fn insert_events(connection: &Connection, task: i64, events: &EventRo
     Ok(())
 }
 
-fn forget_commands(connection: &Connection, task: i64) -> Result<(), Error> {
+pub(super) fn forget_commands(connection: &Connection, task: i64) -> Result<(), Error> {
     execute(connection, "DELETE FROM inbox WHERE task = ?1", [task])?;
     Ok(())
-}
-
-/// Settles a session after tasks were accepted in it.
-pub(super) fn settle(connection: &Connection, session: i64, at: Timestamp) -> Result<Vec<Uid>, Error> {
-    settling::settle(&mut SessionShelf { connection, session }, at, None)
-}
-
-/// One session's tasks, to be settled.
-struct SessionShelf<'a> {
-    connection: &'a Connection,
-    session: i64,
-}
-
-impl SessionShelf<'_> {
-    fn task(&self, task_id: TaskId) -> Result<Option<TaskSummary>, Error> {
-        let query = select_tasks!("WHERE session = ?1 AND number = ?2");
-        first(self.connection, query, (self.session, task_id.number()), |row| Ok(task_row(row)?.summary))
-    }
-}
-
-impl Shelf for SessionShelf<'_> {
-    fn is_anything_parked(&self) -> Result<bool, Error> {
-        let query = "SELECT unfinished > running FROM sessions WHERE id = ?1";
-        Ok(first(self.connection, query, [self.session], |row| Ok(row.get(0)?))?.unwrap_or(false))
-    }
-
-    fn unsettled(&self) -> Result<Vec<TaskSummary>, Error> {
-        let query = select_tasks!("WHERE session = ?1 AND completed_at IS NULL");
-        let mut tasks = all(self.connection, query, [self.session], |row| Ok(task_row(row)?.summary))?;
-        let mut waited_for: Vec<TaskId> = tasks.iter().flat_map(|task| task.start.depends_on.clone()).collect();
-        waited_for.sort_unstable();
-        waited_for.dedup();
-        tasks.sort_unstable_by_key(|task| task.task_id);
-        waited_for.retain(|task_id| tasks.binary_search_by_key(task_id, |task| task.task_id).is_err());
-        for task_id in waited_for {
-            tasks.extend(self.task(task_id)?);
-        }
-        tasks.sort_unstable_by_key(|task| task.task_id);
-        Ok(tasks)
-    }
-
-    fn log(&self, uid: &Uid) -> Result<Vec<Record>, Error> {
-        decode_events(&events(self.connection, uid, 0, usize::MAX)?, 0, usize::MAX)
-    }
-
-    fn outcome(&self, uid: &Uid) -> Result<Outcome, Error> {
-        let task = task_key(self.connection, uid)?;
-        let query = "SELECT seq, at, event FROM events WHERE task = ?1 ORDER BY seq DESC LIMIT 1";
-        let last = first(self.connection, query, [task], EventRow::read)?;
-        outcome_of(last.as_ref().map(EventRow::decode).transpose()?.and_then(|mut records| records.pop()))
-    }
-
-    fn write(&mut self, uid: &Uid, record: Record, standing: Standing) -> Result<(), Error> {
-        let standing = StandingRow::encode(standing)?;
-        let query = "SELECT key FROM tasks WHERE uid = ?1 AND completed_at IS NULL";
-        let task = first(self.connection, query, [uid.as_str()], |row| Ok(row.get(0)?))?.ok_or(Error::NotFound)?;
-        set_standing(self.connection, task, record.seq, &standing)?;
-        insert_events(self.connection, task, &EventRow::encode(&record, &[])?)?;
-        if standing.completed_at.is_some() {
-            forget_commands(self.connection, task)?;
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, uid: &Uid, command: Command) -> Result<(), Error> {
-        leases::send(self.connection, uid, command).map(drop)
-    }
 }

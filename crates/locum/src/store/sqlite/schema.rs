@@ -19,6 +19,7 @@ const STEPS: &[M<'static>] = &[
     M::up(include_str!("schema_3.sql")),
     M::up(include_str!("schema_4.sql")),
     M::up(include_str!("schema_5.sql")),
+    M::up(include_str!("schema_6.sql")),
 ];
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(STEPS);
 

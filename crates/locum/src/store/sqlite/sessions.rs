@@ -1,5 +1,7 @@
 //! Sessions in the database: what a decision sees, and how its changes are made.
 
+use std::collections::HashSet;
+
 use locum_core::agent::AgentSpec;
 use locum_core::budget::{self, PurseKey};
 use locum_core::ids::{SessionId, SessionKey, TaskId, Timestamp, Uid};
@@ -8,11 +10,12 @@ use locum_core::session::{Acceptance, IdempotentTask, KnownTask, Lookup, Session
 use locum_core::task::{Record, Task, TaskEvent};
 use rusqlite::{Connection, named_params};
 
-use super::logs::{insert_events, settle};
+use super::logs::insert_events;
 use super::rows::{
     EventRow, StandingRow, all, decode, encode, execute, first, known_task, name, select_tasks, task_row,
     undone_on_failure,
 };
+use super::shelf::settle;
 use super::spending;
 use super::{board, context};
 use crate::store::{Decided, Decision, Error, OwnerId, SessionRow, TaskQuery, TaskRow};
@@ -247,7 +250,8 @@ impl Changing<'_> {
         let spawned = i64::try_from(self.accepted.len()).unwrap_or(i64::MAX);
         execute(self.connection, statement, (self.session, self.next_task, spawned, self.delegated))?;
         let moved = settle(self.connection, self.session, at)?;
-        for row in self.accepted.iter_mut().filter(|row| moved.contains(&row.summary.uid)) {
+        let changed: HashSet<&Uid> = moved.iter().collect();
+        for row in self.accepted.iter_mut().filter(|row| changed.contains(&row.summary.uid)) {
             let query = select_tasks!("WHERE uid = ?1");
             *row = first(self.connection, query, [row.summary.uid.as_str()], task_row)?.ok_or(Error::NotFound)?;
         }
@@ -272,6 +276,14 @@ pub(super) fn sessions(connection: &Connection, project: &str) -> Result<Vec<Ses
     })
 }
 
+/// How many tasks of a session are queued that are older than this one.
+pub(super) fn queued_before(connection: &Connection, session: &SessionKey, task_id: TaskId) -> Result<usize, Error> {
+    let query = "SELECT count(*) FROM tasks WHERE session = (SELECT id FROM sessions WHERE project = ?1 AND name = ?2) \
+                 AND completed_at IS NULL AND status = 'queued' AND number < ?3";
+    let count = first(connection, query, (&session.project, session.id.as_str(), task_id.number()), |row| Ok(row.get(0)?))?;
+    Ok(count.unwrap_or(0))
+}
+
 /// The tasks that a query asks for, oldest first. A plus keeps the planner from walking all tasks in the order that is
 /// asked for, when it is a few of them that have not ended.
 pub(super) fn tasks(connection: &Connection, query: &TaskQuery) -> Result<Vec<TaskRow>, Error> {
@@ -291,6 +303,13 @@ pub(super) fn tasks(connection: &Connection, query: &TaskQuery) -> Result<Vec<Ta
         }
         TaskQuery::Uids(uids) => {
             let query = select_tasks!("WHERE uid IN (SELECT value FROM json_each(?1)) ORDER BY tasks.key");
+            all(connection, query, [encode(uids)?], task_row)
+        }
+        TaskQuery::Unparked(uids) => {
+            let query = select_tasks!(
+                "WHERE uid IN (SELECT value FROM json_each(?1)) AND +status NOT IN ('queued', 'waiting') \
+                 ORDER BY tasks.key"
+            );
             all(connection, query, [encode(uids)?], task_row)
         }
         TaskQuery::Children(parent) => {

@@ -446,7 +446,8 @@ async fn tasks_of_an_older_database_are_counted() {
     let older = "DROP TRIGGER tasks_accepted; DROP TRIGGER tasks_changed; PRAGMA user_version = 2;
         ALTER TABLE sessions DROP COLUMN unfinished; ALTER TABLE sessions DROP COLUMN running;
         ALTER TABLE sessions DROP COLUMN delegated; DROP TABLE purses; DROP TABLE drawn;
-        DROP TABLE board;";
+        DROP TABLE board; DROP INDEX tasks_queued; DROP INDEX tasks_below;
+        ALTER TABLE tasks DROP COLUMN place; ALTER TABLE tasks DROP COLUMN places;";
     connection.execute_batch(older).unwrap();
     drop(connection);
 
