@@ -170,8 +170,10 @@ pub(crate) async fn claim(engine: &Arc<Engine>, uid: &Uid, dead: Vec<OwnerId>) -
         }
         // Who holds a task must be known before it holds it: an owner that nobody knows can never be found dead.
         be_known(&own).await?;
+        let before = own.hands.store.tasks(TaskQuery::Uids(vec![uid.clone()])).await?.pop().and_then(|row| row.owner);
+        let is_lost = before.is_some_and(|owner| dead.contains(&owner));
         let Some(lease) = own.hands.store.claim(&uid, own.worker.owner.id, dead).await? else { return Ok(false) };
-        match load(&own, &uid).await {
+        match resumed(&own, &lease, is_lost).await {
             Ok(task) => take_up(&own, lease, task),
             Err(error) => {
                 give_back(&own, &lease).await;
@@ -183,6 +185,26 @@ pub(crate) async fn claim(engine: &Arc<Engine>, uid: &Uid, dead: Vec<OwnerId>) -
         Ok(true)
     };
     owned(engine, claimed).await.map_err(|error| Error::Failed(Box::new(error)))?
+}
+
+/// A task that was claimed, as its log tells it. That whoever worked on it before was lost is part of that: a task that
+/// ends one process after the other is not tried for ever.
+async fn resumed(engine: &Engine, lease: &Lease, is_lost: bool) -> Result<Task, Error> {
+    let mut task = load(engine, &lease.uid).await?;
+    if !is_lost || task.status() != Status::Running {
+        return Ok(task);
+    }
+    let mut journal = Journal::new(&engine.hands, lease.clone());
+    let noted = async {
+        journal.push(&mut task, TaskEvent::WorkerLost { why: "the process that worked on it ended".to_owned() })?;
+        journal.flush(&task).await
+    };
+    match noted.await {
+        // Nothing ends and nothing is spent with it.
+        Ok(_) => Ok(task),
+        Err(JournalError::Store(error)) => Err(error),
+        Err(error @ (JournalError::Misfit(_) | JournalError::Redaction(_))) => Err(Error::Corrupt(error.to_string())),
+    }
 }
 
 /// Claims these tasks, as far as nobody works on them, and takes them up. A log that makes no sense keeps no other from

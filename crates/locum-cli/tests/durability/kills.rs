@@ -93,7 +93,8 @@ fn a_killed_worker_is_followed_by_another() {
 fn a_worker_that_is_killed_right_after_its_claim_leaves_an_orphan_that_is_found() {
     let mut campaign = Campaign::new();
     campaign.answered(&["spawn", "slow", "x"]);
-    for _ in 0..3 {
+    // A third would be the end of the task: it may have been what ends them.
+    for _ in 0..2 {
         campaign.kill_worker(Point::Claimed);
         campaign.look();
     }

@@ -12,6 +12,8 @@ pub(crate) struct Told {
     pub(crate) answered: Vec<u32>,
     /// Unrepeatable calls whose outcome nobody knows.
     pub(crate) unknown: usize,
+    /// Processes that ended while they worked on it.
+    pub(crate) lost: u32,
     pub(crate) outcome: Option<Outcome>,
 }
 
@@ -33,6 +35,7 @@ pub(crate) fn read(records: &[Record], context: &str) -> Told {
                 *ended.entry((*turn, call_id)).or_default() += 1;
                 told.unknown += usize::from(output.end == ToolEnd::Unknown);
             }
+            TaskEvent::WorkerLost { .. } => told.lost += 1,
             TaskEvent::Ended { outcome } => told.outcome = Some(outcome.clone()),
             TaskEvent::ToolStarted { repeat: Repeat::Safe | Repeat::Guarded, .. }
             | TaskEvent::Released { .. }
@@ -43,7 +46,6 @@ pub(crate) fn read(records: &[Record], context: &str) -> Told {
             | TaskEvent::BudgetNearing { .. }
             | TaskEvent::WorkspaceReady { .. }
             | TaskEvent::WorkspaceClosed { .. }
-            | TaskEvent::WorkerLost { .. }
             | TaskEvent::ProcessesEnded { .. }
             | TaskEvent::Stopped { .. } => {}
         }

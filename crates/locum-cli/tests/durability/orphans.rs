@@ -44,13 +44,42 @@ fn after_a_kill_status_wait_and_collect_answer_from_other_processes() {
         "tool_started",
         "tool_ended",
         "turn_started",
+        "worker_lost",
         "turn_started",
         "replied",
         "ended",
     ];
     assert_eq!(events, expected, "the lost call is announced again, nothing else is");
     let seqs: Vec<Value> = log.iter().map(|record| record["seq"].clone()).collect();
-    assert_eq!(seqs, (1..=9).map(|seq| json!(seq)).collect::<Vec<_>>());
+    assert_eq!(seqs, (1..=10).map(|seq| json!(seq)).collect::<Vec<_>>());
+}
+
+/// The command ends the process that works on its task: a door's own, or one that is detached.
+#[test]
+fn a_task_that_ends_its_process_three_times_is_not_tried_again() {
+    // Its parent is what runs the command, and the parent of that is locum.
+    let poison = "read -r _ _ _ parent _ < /proc/$PPID/stat; kill -9 $parent; sleep 600";
+    let call = json!({"text": "Trying.", "tool_calls": [{"name": "bash", "input": {"command": poison}}]});
+    for verb in ["run", "spawn"] {
+        let home = Home::scripted(&json!({"sh": [call, call, call, call, call, {"text": "never"}]}));
+        home.agent("sh", "tools: bash", "You run.");
+        home.json(&["status"]);
+        let observer = home.observer("main");
+        home.start(&[verb, "sh", "x", "--sandbox", "none"]).wait().unwrap();
+        let ended = until("the end of the task", || {
+            // Whoever looks sees to it that somebody goes on.
+            home.json(&["status"]);
+            observer.tasks().into_iter().find(|row| row.summary.standing.completed_at.is_some())
+        });
+        let answer = home.json(&["result", "t_01"]);
+        assert_eq!((&answer["status"], &answer["text"]), (&json!("failed"), &json!("Trying.")), "{verb}");
+        let standing = &ended.summary.standing;
+        assert_eq!(standing.reason.map(|reason| reason.as_str()), Some("interrupted"), "{verb}");
+        let error = "Interrupted: its worker process ended 3 times before it did";
+        assert_eq!(standing.error.as_deref(), Some(error), "{verb}");
+        assert_eq!(standing.usage.turns, 3, "{verb}: each process asked once");
+        home.wait_for_no_worker();
+    }
 }
 
 /// A task of the killed worker has a log that nobody can read, at its beginning or later.

@@ -19,6 +19,9 @@ use crate::observer::Observer;
 
 const SESSION: &str = "storm";
 
+/// How many processes a task may lose before it is given up.
+const LOST_MAX: u32 = 3;
+
 /// A victim that is not seen to get anywhere is killed after this long all the same.
 const VICTIM_TIME: Duration = Duration::from_secs(2);
 
@@ -256,8 +259,10 @@ impl Campaign {
             let told = log::read(&records, &context);
             let TaskEvent::Accepted { plan, .. } = &records[0].event else { panic!("{context}: not accepted") };
             let mut task = plan.assignment.task.clone();
-            if let (HandOn::Previous, Some(before)) = (plan.start.hand_on, plan.start.depends_on.last()) {
-                task = task.replace("{previous}", texts[&before.to_string()].as_ref().unwrap());
+            if let (HandOn::Previous, Some(before)) = (plan.start.hand_on, plan.start.depends_on.last())
+                && let Ok(text) = &texts[&before.to_string()]
+            {
+                task = task.replace("{previous}", text);
             }
             let agent = row.summary.agent.as_str();
             let failed = plan.start.depends_on.iter().find_map(|before| {
@@ -270,6 +275,13 @@ impl Campaign {
                 Outcome::Failed { error, .. } => Err(error),
                 Outcome::Cancelled { .. } => Err("cancelled".to_owned()),
             };
+            if told.lost >= LOST_MAX {
+                // Chance has killed whoever worked on it as often as a task may lose somebody.
+                let interrupted = Err(format!("Interrupted: its worker process ended {LOST_MAX} times before it did"));
+                assert_eq!(outcome, interrupted, "{context}");
+                texts.insert(id, interrupted);
+                continue;
+            }
             assert_eq!(outcome, expected, "{context}");
             assert_eq!(row.summary.standing.usage.turns, turns, "{context}: turns as scripted");
             let replies = if agent == "broken" { 0 } else { turns };
