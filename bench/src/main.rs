@@ -28,7 +28,8 @@ fn main() -> anyhow::Result<()> {
         // The children of a run; what they measure they print as one line of JSON.
         ["serve"] => server::serve(),
         ["case", case, address] => case::run(case, address),
-        ["scale", address] => scale::run(address),
+        ["scale", address] => scale::run(address, false),
+        ["scale", address, "quick"] => scale::run(address, true),
         ["nothing"] => Ok(()),
         options => suite::run(options),
     }

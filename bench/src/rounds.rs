@@ -88,8 +88,9 @@ impl Server {
     }
 
     /// Measures many tasks.
-    pub(crate) fn scale(&self) -> anyhow::Result<Scale> {
-        told(&["scale", &self.address])
+    pub(crate) fn scale(&self, quick: bool) -> anyhow::Result<Scale> {
+        let arguments = ["scale", &self.address, "quick"];
+        told(if quick { &arguments } else { &arguments[..2] })
     }
 }
 

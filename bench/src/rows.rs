@@ -8,7 +8,6 @@ use crate::case::{Case, Who};
 use crate::commands;
 use crate::report::Report;
 use crate::rounds::{Bench, Rounds, middle};
-use crate::scale::Scale;
 use crate::shape::Shape;
 use crate::startup::Start;
 
@@ -179,25 +178,18 @@ pub(crate) fn workers(bench: &Bench, report: &mut Report) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Ten thousand tasks one after the other, and five thousand at once.
+/// Ten thousand tasks, a hundred at a time, and five thousand at once; a tenth of both where it is quick.
 pub(crate) fn many(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    let Scale {
-        bytes_per_task,
-        descriptors_left,
-        children_left,
-        soak_completed,
-        crowd_mib,
-        crowd_completed,
-        status_p99_ms,
-        crowd_s,
-    } = bench.server.scale()?;
-    report.add("scale/10000 tasks with 5 % faults/memory left by each", bytes_per_task / 1024.0, "KiB", Some(1.0));
-    report.add("scale/10000 tasks with 5 % faults/descriptors left", descriptors_left as f64, "", Some(0.0));
-    report.add("scale/10000 tasks with 5 % faults/processes left", children_left as f64, "", Some(0.0));
-    report.add("scale/10000 tasks with 5 % faults/completed", soak_completed as f64, "", None);
-    report.add("scale/5000 tasks at once, 200 ms/peak memory", crowd_mib, "MiB", Some(400.0));
-    report.add("scale/5000 tasks at once, 200 ms/not completed", (5000 - crowd_completed) as f64, "", Some(0.0));
-    report.add("scale/5000 tasks at once, 200 ms/status, 99th percentile", status_p99_ms, "ms", Some(20.0));
-    report.add("scale/5000 tasks at once, 200 ms/wall", crowd_s, "s", None);
+    let scale = bench.server.scale(bench.quick)?;
+    let soak = format!("scale/{} tasks with 5 % faults", scale.soaked);
+    report.add(&format!("{soak}/memory left by each"), scale.bytes_per_task / 1024.0, "KiB", Some(1.0));
+    report.add(&format!("{soak}/descriptors left"), scale.descriptors_left as f64, "", Some(0.0));
+    report.add(&format!("{soak}/processes left"), scale.children_left as f64, "", Some(0.0));
+    report.add(&format!("{soak}/completed"), scale.soak_completed as f64, "", None);
+    let crowd = format!("scale/{} tasks at once, 200 ms", scale.crowd);
+    report.add(&format!("{crowd}/peak memory"), scale.crowd_mib, "MiB", Some(400.0));
+    report.add(&format!("{crowd}/not completed"), (scale.crowd - scale.crowd_completed) as f64, "", Some(0.0));
+    report.add(&format!("{crowd}/status, 99th percentile"), scale.status_p99_ms, "ms", Some(20.0));
+    report.add(&format!("{crowd}/wall"), scale.crowd_s, "s", None);
     Ok(())
 }

@@ -23,22 +23,36 @@ use crate::measure::Meter;
 use crate::shape::Shape;
 use crate::subject::{self, Keeping};
 
-/// Tasks of a soak that are not counted: they warm everything.
-const WARM: usize = 1_000;
-/// Tasks of a soak that are counted.
-const SOAKED: usize = 10_000;
 /// Tasks of a soak at once.
 const AT_ONCE: usize = 100;
 /// One of so many model calls of a soak fails.
 const FAULT_EVERY: u32 = 20;
-/// Tasks of a crowd.
-const CROWD: usize = 5_000;
+/// How many tasks there are.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    /// Tasks of a soak that are not counted: they warm everything.
+    warm: usize,
+    /// Tasks of a soak that are counted.
+    soaked: usize,
+    /// Tasks of a crowd.
+    crowd: usize,
+}
+
+/// What is promised.
+const WHOLE: Sizes = Sizes { warm: 1_000, soaked: 10_000, crowd: 5_000 };
+/// A tenth of it, for a first look.
+const QUICK: Sizes = Sizes { warm: 300, soaked: 1_000, crowd: 500 };
+
 /// Status calls while the crowd runs, one after the other.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// What was measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Scale {
+    /// Tasks of the soak.
+    pub(crate) soaked: usize,
+    /// Tasks of the crowd.
+    pub(crate) crowd: usize,
     /// Bytes that a finished task left behind.
     pub(crate) bytes_per_task: f64,
     /// Descriptors more than before.
@@ -58,11 +72,14 @@ pub(crate) struct Scale {
 }
 
 /// Measures both and prints what was measured.
-pub(crate) fn run(address: &str) -> anyhow::Result<()> {
+pub(crate) fn run(address: &str, quick: bool) -> anyhow::Result<()> {
+    let sizes = if quick { QUICK } else { WHOLE };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (bytes_per_task, descriptors_left, children_left, soak_completed) = runtime.block_on(soak())?;
-    let (crowd_mib, crowd_completed, status_p99_ms, crowd_s) = runtime.block_on(crowd(address))?;
+    let (bytes_per_task, descriptors_left, children_left, soak_completed) = runtime.block_on(soak(sizes))?;
+    let (crowd_mib, crowd_completed, status_p99_ms, crowd_s) = runtime.block_on(crowd(address, sizes.crowd))?;
     let scale = Scale {
+        soaked: sizes.soaked,
+        crowd: sizes.crowd,
         bytes_per_task,
         descriptors_left,
         children_left,
@@ -103,7 +120,7 @@ impl Model for Faulty {
     }
 }
 
-async fn soak() -> anyhow::Result<(f64, i64, i64, usize)> {
+async fn soak(sizes: Sizes) -> anyhow::Result<(f64, i64, i64, usize)> {
     let directory = tempfile::tempdir()?;
     let agent = AgentSpec::new(AgentName::parse("fetcher")?, "Fetches pages", "You fetch.");
     let limits = Limits { max_running: u32::MAX, max_spawns: u32::MAX, ..Limits::default() };
@@ -113,10 +130,10 @@ async fn soak() -> anyhow::Result<(f64, i64, i64, usize)> {
         .agent(agent)
         .limits(limits)
         .build()?;
-    many(&desk, WARM).await?;
+    many(&desk, sizes.warm).await?;
     let (memory, descriptors, children) = (resident()?, descriptors()?, children()?);
-    let completed = many(&desk, SOAKED).await?;
-    let left = (resident()? - memory) / SOAKED as f64;
+    let completed = many(&desk, sizes.soaked).await?;
+    let left = (resident()? - memory) / sizes.soaked as f64;
     Ok((left, self::descriptors()? - descriptors, self::children()? - children, completed))
 }
 
@@ -149,14 +166,14 @@ async fn ended(desk: &Desk) -> anyhow::Result<Status> {
     }
 }
 
-async fn crowd(address: &str) -> anyhow::Result<(f64, usize, f64, f64)> {
+async fn crowd(address: &str, tasks: usize) -> anyhow::Result<(f64, usize, f64, f64)> {
     let directory = tempfile::tempdir()?;
     let store = Arc::new(SqliteStore::open(&directory.path().join("crowd.db"))?);
     let shape = Shape { turns: 3, latency_ms: 200, chunks: 1, tool_bytes: 100 };
     let desk = subject::desk(address, Protocol::OpenaiChat, shape, &Keeping::Sqlite(store))?;
     let meter = Meter::start();
     let mut running = tokio::task::JoinSet::new();
-    for _ in 0..CROWD {
+    for _ in 0..tasks {
         let desk = desk.clone();
         running.spawn(async move { ended(&desk).await });
     }
@@ -170,7 +187,7 @@ async fn crowd(address: &str) -> anyhow::Result<(f64, usize, f64, f64)> {
         // One that was collected meanwhile is answered too, as quickly.
         drop(asked);
         looks.push(started.elapsed().as_secs_f64() * 1e3);
-        first = first % CROWD + 37;
+        first = first % tasks + 37;
         tokio::time::sleep(LOOK).await;
         while let Some(status) = running.try_join_next() {
             anyhow::ensure!(status?? == Status::Completed, "a task of the crowd did not complete");

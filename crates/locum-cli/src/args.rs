@@ -10,7 +10,7 @@ mod worktree;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub(crate) use agents::{Agents, LintArgs, NewArgs, Program, TrustArgs};
 pub(crate) use board::{BoardAddArgs, BoardFields, BoardState, BoardUpdateArgs, BoardVerb};
@@ -28,6 +28,38 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The option that every verb takes as the program itself does, each of them several times.
+const AGENTS: &str = "agents";
+
+impl Cli {
+    /// The command line as it can be said. What may be given several times cannot be global: of what stands before and
+    /// what stands behind the verb, the parser would keep only the last.
+    pub(crate) fn whole_command() -> clap::Command {
+        let command = <Self as clap::CommandFactory>::command();
+        let agents = command.get_arguments().find(|argument| argument.get_id() == AGENTS).cloned();
+        match agents {
+            Some(agents) => command.mut_subcommands(|verb| with_argument(verb, &agents)),
+            None => command,
+        }
+    }
+
+    /// What was said; the parser answers in the place of a program that cannot understand it.
+    pub(crate) fn said() -> Self {
+        let matches = Self::whole_command().get_matches();
+        let mut cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let mut behind = matches.subcommand();
+        while let Some((_, matches)) = behind {
+            cli.global.agents.extend(matches.get_many::<PathBuf>(AGENTS).into_iter().flatten().cloned());
+            behind = matches.subcommand();
+        }
+        cli
+    }
+}
+
+fn with_argument(verb: clap::Command, argument: &clap::Arg) -> clap::Command {
+    verb.arg(argument.clone()).mut_subcommands(|verb| with_argument(verb, argument))
 }
 
 /// What every verb takes.
@@ -49,7 +81,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// A directory with further agents
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) agents: Vec<PathBuf>,
     /// Add what the models answer to a file, without known secrets; --model replay:FILE says it again
     #[arg(long, global = true, value_name = "FILE")]
@@ -126,6 +158,8 @@ pub(crate) enum Command {
     Config(Config),
     /// Say whether everything that locum needs is there, and what to do where it is not
     Doctor,
+    /// Remove results and logs of tasks that ended more than 30 days ago
+    Gc(GcArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -428,6 +462,13 @@ pub(crate) struct Call {
     pub(crate) input: Option<String>,
     #[command(flatten)]
     pub(crate) face: FaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GcArgs {
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -12,6 +12,7 @@ mod config;
 mod context;
 mod doctor;
 mod foreground;
+mod gc;
 pub(crate) mod logs;
 mod map;
 mod mcp_servers;
@@ -32,8 +33,6 @@ pub(crate) use sessions::line as session_line;
 
 use std::time::Duration;
 
-use clap::CommandFactory;
-
 use crate::args::{Agents, Cli, Command, Global};
 use crate::output::{Exit, Output};
 use crate::{mcp, serve, watch};
@@ -44,7 +43,7 @@ pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
     match command {
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "locum", &mut script);
+            clap_complete::generate(shell, &mut Cli::whole_command(), "locum", &mut script);
             output.answer(&String::from_utf8_lossy(&script));
             Ok(Exit::Done)
         }
@@ -89,6 +88,7 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Watch => watch::watch(global, output).await,
         Command::Logs(args) => logs::logs(args, global, output).await,
         Command::Agents(args) => agents::agents(args, global, output).await,
+        Command::Gc(args) => gc::gc(args, global, output).await,
         Command::Doctor => doctor::doctor(global, output).await,
         Command::Models(args) => models::models(args, global, output).await,
         Command::Worktree(verb) => worktree::worktree(verb, global, output).await,

@@ -16,8 +16,6 @@ mod watch;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::Cli;
 use output::Output;
 
@@ -32,7 +30,7 @@ fn main() -> ExitCode {
             }
         };
     }
-    let cli = Cli::parse();
+    let cli = Cli::said();
     let output = Output::new(cli.global.json, cli.global.quiet);
     match commands::run(cli, output) {
         Ok(exit) => exit.into(),

@@ -268,6 +268,9 @@ pub const CANCEL_MS_MAX: u64 = 10_000;
 /// end, and enough is left to prove that it is gone.
 pub const CANCEL_GRACE_MS: u64 = 7_000;
 
+/// Days after their end in which results and logs of tasks are kept: long enough to come back to, short enough to forget.
+pub const RETENTION_DAYS: i64 = 30;
+
 /// Worker processes that a task may lose: one may be bad luck, three are the task.
 pub const WORKERS_LOST_MAX: u32 = 3;
 

@@ -17,6 +17,7 @@ mod models;
 mod modes;
 mod orchestrator;
 mod race;
+mod retention;
 mod servers;
 mod sessions;
 mod spawn;
@@ -50,6 +51,7 @@ pub use follow::Following;
 pub use glance::Glance;
 pub use models::Routed;
 pub use orchestrator::ORCHESTRATOR;
+pub use retention::Forgotten;
 pub(crate) use sessions::fresh_session;
 pub use tail::{SessionTail, TaskTail};
 

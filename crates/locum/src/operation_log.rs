@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use locum_core::ids::Timestamp;
@@ -26,9 +26,50 @@ pub struct OperationLog {
 enum Sink {
     #[default]
     Nowhere,
-    File(Mutex<File>),
+    File(Mutex<DayFile>),
     /// To the process that this one works for.
     Parent(Arc<Link>),
+}
+
+/// The file of one day.
+#[derive(Debug)]
+struct DayFile {
+    directory: PathBuf,
+    day: String,
+    file: File,
+}
+
+impl DayFile {
+    fn open(directory: &Path, at: Timestamp) -> std::io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let day = day_of(at);
+        let path = directory.join(format!("{day}.{EXTENSION}"));
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        Ok(Self { directory: directory.to_owned(), day, file })
+    }
+
+    /// Goes on in another file when another day has begun: a process that stays must not keep an old one from going.
+    fn turn_page(&mut self, at: Timestamp) {
+        if day_of(at) != self.day
+            && let Ok(next) = Self::open(&self.directory, at)
+        {
+            *self = next;
+        }
+    }
+}
+
+/// What the files of the log are called after their day.
+const EXTENSION: &str = "log";
+
+fn day_of(at: Timestamp) -> String {
+    at.to_string().chars().take(10).collect()
+}
+
+/// Whether a file of this name in the directory of the log is of a day that ended before.
+pub(crate) fn is_of_day_before(name: &str, before: Timestamp) -> Option<bool> {
+    let day = name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
+    let last = Timestamp::try_from(format!("{day}T23:59:59.999Z")).ok()?;
+    Some(last < before)
 }
 
 /// One line of the log.
@@ -60,17 +101,14 @@ pub(crate) struct Operation<'a> {
 }
 
 impl OperationLog {
-    /// A log in `directory`, in a file named after `day` and readable by its owner alone. With `payloads` it also has
+    /// A log in `directory`, in files named after their days, `day` first, and readable by its owner alone. With `payloads` it also has
     /// what was asked and answered, without the redactor's secrets.
     ///
     /// # Errors
     ///
     /// The directory or the file cannot be made or opened.
     pub fn open(directory: &Path, day: Timestamp, payloads: bool, redactor: Redactor) -> std::io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let day: String = day.to_string().chars().take(10).collect();
-        let path = directory.join(format!("{day}.log"));
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        let file = DayFile::open(directory, day)?;
         Ok(Self { sink: Sink::File(Mutex::new(file)), payloads, redactor })
     }
 
@@ -95,6 +133,11 @@ impl OperationLog {
             return;
         }
         let Ok(line) = serde_json::to_string(operation) else { return };
+        if let Sink::File(file) = &self.sink
+            && let Ok(mut day) = file.lock()
+        {
+            day.turn_page(operation.timestamp);
+        }
         self.write_line(line);
     }
 
@@ -105,8 +148,8 @@ impl OperationLog {
             Sink::Nowhere => {}
             Sink::Parent(link) => link.log(line),
             Sink::File(file) => {
-                if let Ok(mut file) = file.lock() {
-                    file.write_all((line + "\n").as_bytes()).ok();
+                if let Ok(mut day) = file.lock() {
+                    day.file.write_all((line + "\n").as_bytes()).ok();
                 }
             }
         }

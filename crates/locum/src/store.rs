@@ -25,6 +25,7 @@ use locum_core::protocol::Refusal;
 use locum_core::session::{Lookup, SessionChange, SessionView};
 use locum_core::task::Record;
 use locum_core::task::summary::{Standing, TaskSummary};
+use serde::Serialize;
 use tokio::sync::watch;
 
 pub use position::{NoPosition, PlacedRecord, Position, Tail};
@@ -83,6 +84,11 @@ pub trait Logs: Send + Sync {
     /// appends, and not all of them if that would take long. Whoever goes on from where it ended misses nothing and
     /// sees nothing twice. With `most` 0 nothing is read, and it ends where everything does. May be dropped at any time.
     fn tail(&self, session: &SessionKey, after: Position, most: usize) -> BoxFuture<'_, Result<Tail, Error>>;
+
+    /// Removes tasks that ended long ago, with their logs, or says what it would remove. What something unfinished came
+    /// from or waits for stays, and so does what was written last: positions and ids go on from it. Dropped early it may
+    /// be done or not.
+    fn sweep(&self, sweep: Sweep) -> BoxFuture<'_, Result<Swept, Error>>;
 }
 
 /// Who works on which task.
@@ -113,6 +119,39 @@ pub trait Inbox: Send + Sync {
     /// Takes the commands for all tasks that this owner holds, oldest first. Wait for the answer: what was taken by a
     /// future that was dropped is lost.
     fn drain(&self, owner: OwnerId) -> BoxFuture<'_, Result<Vec<(Uid, Command)>, Error>>;
+}
+
+/// What is old, and what is done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sweep {
+    /// Tasks that ended before this, and owners that hold nothing and were not heard of since.
+    pub before: Timestamp,
+    /// Tasks that stay whatever their age.
+    pub kept: Vec<Uid>,
+    /// How many tasks at once: whoever writes meanwhile waits.
+    pub most: usize,
+    /// What is done about it.
+    pub sweeping: Sweeping,
+}
+
+/// What is done about what is old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sweeping {
+    /// It is counted.
+    Look,
+    /// It is removed.
+    Remove,
+}
+
+/// What was old.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Swept {
+    /// Tasks.
+    pub tasks: usize,
+    /// Appends to their logs.
+    pub entries: usize,
+    /// Processes that once worked on tasks.
+    pub owners: usize,
 }
 
 /// What can be said to whoever holds a task.

@@ -209,3 +209,19 @@ fn strict_refuses_what_would_be_left_out_and_nothing_is_written() {
     let ran = home.locum(&["run", "whole", "Go.", "--strict", "--agents", "agents"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
+
+/// Of two, one before and one behind the verb, only the last was kept.
+#[test]
+fn directories_before_and_behind_the_verb_both_count() {
+    let home = Home::new();
+    for name in ["one", "two", "three"] {
+        home.write(&format!("{name}/{name}.md"), &format!("---\nname: {name}\ndescription: The {name}.\n---\nWork.\n"));
+    }
+    let ran = home.locum(&["--agents", "one", "agents", "--agents", "two", "list", "--agents", "three", "--json"]);
+    let listed: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    let names: Vec<&str> =
+        listed["agents"].as_array().unwrap().iter().filter_map(|agent| agent["name"].as_str()).collect();
+    for name in ["one", "two", "three"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+}

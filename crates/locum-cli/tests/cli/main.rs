@@ -5,6 +5,7 @@
 mod asking;
 mod budgets;
 mod conversation;
+mod gc;
 mod home;
 mod raw;
 #[path = "../serve/served.rs"]

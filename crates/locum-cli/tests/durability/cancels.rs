@@ -147,7 +147,8 @@ async fn trees_that_are_cancelled_are_gone_when_the_receipt_says_so() {
         let calls = model.calls.load(Ordering::SeqCst);
         let (sleeping, workers) = (with_argument(&marker, None), with_argument("__worker", Some(std::process::id())));
         let place = format!("seed {seed}, tree {number}: {root}\n{answer}");
-        assert!(started.elapsed() < Duration::from_secs(30), "{:?}, {place}", started.elapsed());
+        // Ten seconds are promised; the rest is what a busy machine takes to say so.
+        assert!(started.elapsed() < Duration::from_secs(12), "{:?}, {place}", started.elapsed());
         let receipt = &answer["receipt"];
         assert_eq!(receipt["confirmed"], true, "{place}");
         assert_eq!((sleeping, workers), (Vec::new(), Vec::new()), "{place}");

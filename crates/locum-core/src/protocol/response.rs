@@ -350,6 +350,9 @@ pub struct Race {
     pub collected: Collected,
     /// The tasks that were cancelled because it won.
     pub cancelled: Vec<TaskId>,
+    /// What `cancel` would have answered for each of them, and for those that have not ended yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<Cancelled>,
 }
 
 /// The tasks that were started.

@@ -51,7 +51,9 @@ impl Repetition {
     /// How many times in a row the last turns, so many of them, came in the same order. Equal turns are no round.
     fn rounds(&self, period: usize) -> u32 {
         let turns: Vec<u64> = self.turns.iter().rev().copied().collect();
-        let Some(last) = turns.get(..period).filter(|round| round.iter().any(|turn| turn != &round[0])) else { return 0 };
+        let Some(last) = turns.get(..period).filter(|round| round.iter().any(|turn| turn != &round[0])) else {
+            return 0;
+        };
         let same = turns.chunks_exact(period).take_while(|round| *round == last).count();
         u32::try_from(same).unwrap_or(u32::MAX)
     }

@@ -47,6 +47,18 @@ impl Desk {
             owners.iter().for_each(|row| process::kill(&row.owner));
             observe(&mut processes, deadline).await;
         }
+        Ok(Response::Cancelled(Box::new(self.receipt(tree, processes, face).await?)))
+    }
+
+    /// What is left of a task that was told to end by somebody else, and of all below it: what `cancel` would answer.
+    pub(super) async fn receipt_of(&self, uid: &Uid, face: &FaceDefaults) -> Result<Cancelled, Refusal> {
+        let tree = self.tree(uid).await?;
+        let mut processes = Vec::new();
+        for row in &tree {
+            processes.extend(self.processes_of(row).await?);
+        }
+        // Their ends were seen to before the log said so.
+        observe(&mut processes, Instant::now()).await;
         self.receipt(tree, processes, face).await
     }
 
@@ -139,7 +151,7 @@ impl Desk {
         tree: Vec<TaskRow>,
         processes: Vec<ProcessEnd>,
         face: &FaceDefaults,
-    ) -> Result<Response, Refusal> {
+    ) -> Result<Cancelled, Refusal> {
         let line = |row: &TaskRow| CancelledTask { task_id: row.summary.task_id, status: row.summary.standing.status };
         let tasks: Vec<CancelledTask> = tree.iter().map(line).collect();
         let row = tree.first().ok_or_else(|| Refusal::internal("the task is missing"))?;
@@ -154,12 +166,12 @@ impl Desk {
         let confirmed =
             tasks.iter().all(|task| task.status.is_final()) && processes.iter().all(|process| process.ended);
         let usage = row.summary.standing.usage.clone();
-        Ok(Response::Cancelled(Box::new(Cancelled {
+        Ok(Cancelled {
             task_id: row.summary.task_id,
             status: row.summary.standing.status,
             partial_result,
             receipt: CancelReceipt { confirmed, tasks, processes, worktree, usage },
-        })))
+        })
     }
 }
 

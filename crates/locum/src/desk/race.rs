@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use locum_core::ids::{TaskId, Uid};
 use locum_core::limits;
 use locum_core::protocol::request::Many;
 use locum_core::protocol::response::{Collected, Race, TaskIds};
@@ -32,9 +33,10 @@ impl Desk {
             let task_ids = rows.iter().map(|row| row.summary.task_id).collect();
             return Ok(Response::Background(TaskIds { task_ids, refused: Vec::new() }));
         }
-        let runners = rows.len();
+        let runners: Vec<(TaskId, Uid)> =
+            rows.iter().map(|row| (row.summary.task_id, row.summary.uid.clone())).collect();
         let ended = self.until_decided(rows).await?;
-        let still_alive = runners - ended.len();
+        let still_alive = runners.len() - ended.len();
         let mut finished: Vec<Collected> = Vec::with_capacity(ended.len());
         for ended in ended {
             finished.push(self.deliver(ended, face).await?);
@@ -50,7 +52,15 @@ impl Desk {
         if still_alive > 0 {
             collected.warnings.push(format!("{still_alive} of the others were told to end and have not yet"));
         }
-        Ok(Response::Race(Box::new(Race { collected, cancelled })))
+        // Who failed by itself before somebody won was not cancelled.
+        let failed: Vec<TaskId> =
+            finished.iter().filter(|task| task.status != Status::Cancelled).map(|task| task.task_id).collect();
+        let mut receipts = Vec::new();
+        let told = |id: &TaskId| won.is_some() && *id != collected.task_id && !failed.contains(id);
+        for (_, uid) in runners.iter().filter(|(id, _)| told(id)) {
+            receipts.push(self.receipt_of(uid, face).await?);
+        }
+        Ok(Response::Race(Box::new(Race { collected, cancelled, receipts })))
     }
 
     /// The tasks that have ended, in the order in which they did, once one has completed and the others were given the

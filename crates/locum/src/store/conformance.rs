@@ -2,6 +2,7 @@
 
 pub(super) mod fixture;
 
+mod attic;
 mod board;
 mod context;
 mod inbox;
@@ -79,6 +80,12 @@ cases! {
         what_was_appended_together_is_read_one_by_one,
         large_events_survive,
         standings_are_kept_beside_the_log;
+    attic:
+        what_ended_before_is_removed_with_its_log,
+        what_something_unfinished_needs_stays,
+        the_last_to_write_stays_so_that_numbers_go_on,
+        no_more_is_removed_at_once_than_was_said,
+        silent_owners_that_hold_nothing_are_forgotten;
     parked:
         a_queued_task_starts_at_once_where_there_is_room,
         queued_tasks_start_in_order_as_places_free_up,

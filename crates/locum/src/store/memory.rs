@@ -1,5 +1,6 @@
 //! A store that forgets everything with its process: for tests, and for applications that keep nothing.
 
+mod attic;
 mod board;
 mod context;
 mod sessions;
@@ -21,7 +22,7 @@ use super::notice::Notice;
 use super::settling::{self, check_records};
 use super::{
     Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
-    Position, SessionRow, Sessions, Store, Tail, TaskQuery, TaskRow,
+    Position, SessionRow, Sessions, Store, Sweep, Swept, Tail, TaskQuery, TaskRow,
 };
 
 /// Keeps tasks and sessions in memory.
@@ -145,6 +146,10 @@ impl Logs for MemoryStore {
     fn tail(&self, session: &SessionKey, after: Position, most: usize) -> BoxFuture<'_, Result<Tail, Error>> {
         let session = session.clone();
         self.work(move |tables| Ok((tables.tail(&session, after, most), Notice::None)))
+    }
+
+    fn sweep(&self, sweep: Sweep) -> BoxFuture<'_, Result<Swept, Error>> {
+        self.work(move |tables| Ok((tables.sweep(&sweep), Notice::None)))
     }
 }
 

@@ -75,7 +75,9 @@ fn hand_on(shelf: &impl Shelf, tasks: &[TaskSummary], inputs: &[TaskId]) -> Resu
 
 fn find(tasks: &[TaskSummary], task_id: TaskId) -> Result<&TaskSummary, Error> {
     let place = tasks.binary_search_by_key(&task_id, |task| task.task_id).ok();
-    place.and_then(|place| tasks.get(place)).ok_or_else(|| Error::Corrupt(format!("{task_id} is waited for and does not exist")))
+    place
+        .and_then(|place| tasks.get(place))
+        .ok_or_else(|| Error::Corrupt(format!("{task_id} is waited for and does not exist")))
 }
 
 /// The outcome in the last record of a task that has ended.

@@ -3,6 +3,7 @@
 //! One thread writes and commits together whatever is waiting for it; one thread reads. Work goes to them as
 //! functions over a connection, and this file says which function goes where.
 
+mod attic;
 mod board;
 mod context;
 mod failure;
@@ -36,7 +37,7 @@ use self::writer::Writer;
 use super::notice::Notice;
 use super::{
     Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
-    Position, SessionRow, Sessions, Store, Tail, TaskQuery, TaskRow,
+    Position, SessionRow, Sessions, Store, Sweep, Sweeping, Swept, Tail, TaskQuery, TaskRow,
 };
 
 /// Keeps tasks and sessions in a SQLite database.
@@ -166,6 +167,15 @@ impl Logs for SqliteStore {
         let session = session.clone();
         let look = self.reader.read(move |connection| tail::look(connection, &session, after, most));
         Box::pin(async move { look.await?.decode(after) })
+    }
+
+    fn sweep(&self, sweep: Sweep) -> BoxFuture<'_, Result<Swept, Error>> {
+        match sweep.sweeping {
+            Sweeping::Look => Box::pin(self.reader.read(move |connection| attic::sweep(connection, &sweep))),
+            Sweeping::Remove => {
+                Box::pin(self.writer.write(move |connection| Ok((attic::sweep(connection, &sweep)?, Notice::None))))
+            }
+        }
     }
 }
 

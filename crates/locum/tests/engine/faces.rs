@@ -5,6 +5,7 @@ mod pi;
 mod picoclaw;
 mod tallow;
 mod tallow_board;
+mod tallow_seed;
 mod tallow_status;
 
 use locum::Desk;

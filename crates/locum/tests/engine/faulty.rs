@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use locum::store::memory::MemoryStore;
 use locum::store::{
     Appended, Command, DecideError, Decided, Decision, Error, Inbox, Lease, Leases, Logs, Owner, OwnerId, OwnerRow,
-    Position, SessionRow, Sessions, Store, Tail, TaskQuery, TaskRow,
+    Position, SessionRow, Sessions, Store, Sweep, Swept, Tail, TaskQuery, TaskRow,
 };
 use locum::task::Record;
 use locum::{SessionKey, Timestamp, Uid};
@@ -143,6 +143,10 @@ impl Logs for FaultyStore {
 
     fn tail(&self, session: &SessionKey, after: Position, most: usize) -> BoxFuture<'_, Result<Tail, Error>> {
         self.inner.tail(session, after, most)
+    }
+
+    fn sweep(&self, sweep: Sweep) -> BoxFuture<'_, Result<Swept, Error>> {
+        self.inner.sweep(sweep)
     }
 }
 

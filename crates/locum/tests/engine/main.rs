@@ -12,6 +12,7 @@ mod asking;
 mod cycle;
 
 mod endings;
+mod retention;
 mod retries;
 mod tooling;
 mod writing;

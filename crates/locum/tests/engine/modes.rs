@@ -101,6 +101,12 @@ async fn the_first_valid_answer_wins_a_race_and_the_others_are_cancelled() {
         &answer,
         &json!({"task_id": "t_03", "agent": "quick", "status": "completed", "result": "Quick.", "cancelled": ["t_01", "t_04"]}),
     );
+    let ended = |id: &str| {
+        let receipt = json!({"confirmed": true, "tasks": [{"task_id": id, "status": "cancelled"}], "processes": []});
+        json!({"task_id": id, "status": "cancelled", "receipt": receipt})
+    };
+    check(&answer["receipts"], &json!([ended("t_01"), ended("t_04")]));
+    assert_eq!(answer["receipts"].as_array().unwrap().len(), 2, "who failed before was not cancelled");
     // Everything was collected; what each came to can still be read.
     check(&ask(&desk, json!({"action": "status"})).await, &json!({"tasks": []}));
     check(&ask(&desk, json!({"action": "result", "task_id": "t_04"})).await, &json!({"status": "cancelled"}));

@@ -34,7 +34,7 @@ fn desk(directory: &Path, payloads: bool) -> Desk {
 }
 
 fn lines(directory: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(directory.join("1970-01-01.log")).unwrap();
+    let text = std::fs::read_to_string(directory.join("2026-02-18.log")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -98,5 +98,17 @@ async fn the_log_is_readable_by_its_owner_alone() {
     let logs = directory.path().join("state/logs");
     spawn(&desk(&logs, false), "eve", "Go.").await;
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&logs), mode(&logs.join("1970-01-01.log"))), (0o700, 0o600));
+    assert_eq!((mode(&logs), mode(&logs.join("2026-02-18.log"))), (0o700, 0o600));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_day_has_another_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let desk = desk(directory.path(), false);
+    spawn(&desk, "eve", "Go.").await;
+    pass(24.0 * 60.0 * 60.0).await;
+    ask(&desk, json!({"action": "status"})).await;
+    let day = |day: &str| std::fs::read_to_string(directory.path().join(format!("{day}.log"))).unwrap();
+    assert!(day("2026-02-18").contains("spawn") && !day("2026-02-18").contains("status\","), "{}", day("2026-02-18"));
+    assert!(day("2026-02-19").contains("\"action\":\"status\""), "{}", day("2026-02-19"));
 }

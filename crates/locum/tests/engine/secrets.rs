@@ -140,7 +140,7 @@ async fn a_secret_is_in_no_line_of_the_operation_log_payloads_or_not() {
         let desk = guarded(builder(Scripted::new().agent("ann", [Say::text(SECRET)]))).log(log).build().unwrap();
         run(&desk, "ann", &format!("Say {SECRET}.")).await;
         ask(&desk, json!({"action": "collect", "task_id": SECRET})).await;
-        let lines = std::fs::read_to_string(directory.path().join("1970-01-01.log")).unwrap();
+        let lines = std::fs::read_to_string(directory.path().join("2026-02-18.log")).unwrap();
         assert!(!lines.contains(SECRET), "{lines}");
         assert_eq!(lines.contains("[redacted]"), payloads, "{lines}");
     }

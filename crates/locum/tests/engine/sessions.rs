@@ -117,7 +117,7 @@ async fn changes_are_logged_with_key_writer_version_and_size_and_never_the_value
     context(&desk, json!({"action": "delete", "key": "goal"})).await;
     desk.archive_session(&id("main")).await.unwrap();
     desk.archive_session(&id("nobody")).await.unwrap_err();
-    let text = std::fs::read_to_string(directory.path().join("1970-01-01.log")).unwrap();
+    let text = std::fs::read_to_string(directory.path().join("2026-02-18.log")).unwrap();
     assert!(!text.contains("private"), "{text}");
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let by = "orchestrator";

@@ -7,13 +7,14 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use locum_core::limits;
 use serde_json::json;
 
 use super::super::transcript::Transcript;
 use crate::desk::Desk;
 
 /// How long a file is kept: as long as results and logs.
-const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const KEPT: Duration = Duration::from_secs(limits::RETENTION_DAYS.unsigned_abs() * 24 * 60 * 60);
 
 /// Writes the file, where there is a place for it; its path, if it is there.
 pub(super) async fn write(desk: &Desk, transcript: &Transcript) -> Option<PathBuf> {

@@ -161,7 +161,8 @@ pub(super) async fn queries_find_what_they_name_oldest_first(store: &dyn Store) 
     assert_eq!(found(TaskQuery::Ids(main(), vec![id(4), id(1), id(77)])).await, ["z", "b"]);
     assert_eq!(found(TaskQuery::Ids(main(), vec![])).await, [""; 0]);
     assert_eq!(found(TaskQuery::Uids(vec![uid("b"), uid("x"), uid("z"), uid("none")])).await, ["z", "x", "b"]);
-    spawn(store, "parked", vec![queued("v", 1), queued("a", 1), waiting("c", &[1])]).await;
+    spawn(store, "parked", vec![queued("v", 1), queued("a", 1)]).await;
+    spawn(store, "parked", vec![waiting("c", &[1])]).await;
     let some = ["c", "b", "a", "v", "y", "none"].map(uid);
     assert_eq!(found(TaskQuery::Unparked(some.to_vec())).await, ["y", "b", "v"]);
     assert_eq!(found(TaskQuery::Children(uid("z"))).await, ["w", "b"]);

@@ -125,9 +125,8 @@ impl Tables {
             }
             TaskQuery::Uids(uids) => in_order(uids.iter().filter_map(|uid| self.tasks.get(uid)).collect()),
             TaskQuery::Unparked(uids) => {
-                let parked = |entry: &TaskEntry| {
-                    matches!(entry.row.summary.standing.status, Status::Queued | Status::Waiting)
-                };
+                let parked =
+                    |entry: &TaskEntry| matches!(entry.row.summary.standing.status, Status::Queued | Status::Waiting);
                 in_order(uids.iter().filter_map(|uid| self.tasks.get(uid)).filter(|entry| !parked(entry)).collect())
             }
             TaskQuery::Children(parent) => self.select(|entry| entry.row.summary.parent.as_ref() == Some(parent)),
@@ -227,11 +226,7 @@ pub(super) struct SessionShelf<'a> {
 
 impl SessionShelf<'_> {
     /// These tasks and those that they wait for, by id.
-    fn with_what_they_wait_for(
-        &self,
-        session: &SessionTable,
-        tasks: impl Iterator<Item = TaskId>,
-    ) -> Vec<TaskSummary> {
+    fn with_what_they_wait_for(&self, session: &SessionTable, tasks: impl Iterator<Item = TaskId>) -> Vec<TaskSummary> {
         let summary = |id: &TaskId| Some(&self.tables.tasks.get(session.tasks.get(id)?)?.row.summary);
         let mut wanted: BTreeSet<TaskId> = tasks.collect();
         let waited_for: Vec<TaskId> =

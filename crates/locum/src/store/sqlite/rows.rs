@@ -107,6 +107,12 @@ pub(super) fn first<T>(
     Ok(row.map(read).transpose()?)
 }
 
+/// What a query counts.
+pub(super) fn count(connection: &Connection, query: &str, parameters: impl rusqlite::Params) -> Result<usize, Error> {
+    let count = first(connection, query, parameters, |row| Ok(row.get::<_, i64>(0)?))?.unwrap_or(0);
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
 /// Does several writes that belong together: a failure, or a panic, undoes them and nothing else of the transaction.
 pub(super) fn undone_on_failure<T>(
     connection: &Connection,

@@ -12,7 +12,7 @@ use rusqlite::{Connection, named_params};
 
 use super::logs::insert_events;
 use super::rows::{
-    EventRow, StandingRow, all, decode, encode, execute, first, known_task, name, select_tasks, task_row,
+    EventRow, StandingRow, all, count, decode, encode, execute, first, known_task, name, select_tasks, task_row,
     undone_on_failure,
 };
 use super::shelf::settle;
@@ -280,8 +280,7 @@ pub(super) fn sessions(connection: &Connection, project: &str) -> Result<Vec<Ses
 pub(super) fn queued_before(connection: &Connection, session: &SessionKey, task_id: TaskId) -> Result<usize, Error> {
     let query = "SELECT count(*) FROM tasks WHERE session = (SELECT id FROM sessions WHERE project = ?1 AND name = ?2) \
                  AND completed_at IS NULL AND status = 'queued' AND number < ?3";
-    let count = first(connection, query, (&session.project, session.id.as_str(), task_id.number()), |row| Ok(row.get(0)?))?;
-    Ok(count.unwrap_or(0))
+    count(connection, query, (&session.project, session.id.as_str(), task_id.number()))
 }
 
 /// The tasks that a query asks for, oldest first. A plus keeps the planner from walking all tasks in the order that is
