@@ -15,7 +15,7 @@ use clap::{Args, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 pub(crate) use agents::{Agents, LintArgs, NewArgs, Program, TrustArgs};
 pub(crate) use board::{BoardAddArgs, BoardFields, BoardState, BoardUpdateArgs, BoardVerb};
 pub(crate) use face::FaceArgs;
-pub(crate) use mcp::{McpArgs, McpVerb};
+pub(crate) use mcp::{InstallArgs, McpArgs, McpVerb};
 pub(crate) use models::{Models, RouteArgs, RoutingOptions};
 pub(crate) use serve::ServeArgs;
 pub(crate) use worktree::WorktreeVerb;

@@ -33,9 +33,9 @@ pub(crate) use sessions::line as session_line;
 
 use std::time::Duration;
 
-use crate::args::{Agents, Cli, Command, Global};
+use crate::args::{Agents, Cli, Command, Global, McpVerb};
 use crate::output::{Exit, Output};
-use crate::{mcp, serve, watch};
+use crate::{install, mcp, serve, watch};
 
 /// Runs a verb.
 pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
@@ -97,6 +97,7 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
         Command::Call(args) => call::call(args, global, output).await,
         Command::Prompt => prompt::prompt(global, output).await,
         Command::Mcp(args) => match args.verb {
+            Some(McpVerb::Install(args)) => install::install(&args, global, output),
             None => mcp::serve(args.face.face(), global, output).await,
             Some(verb) => mcp_servers::mcp_servers(verb, global, output).await,
         },

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use indicatif::MultiProgress;
 use locum::agents::FileProblem;
+use locum::asking::Asker;
 use locum::protocol::{Code, FaceDefaults, Refusal, SubagentAction};
 use locum::settings::environment::Environment;
 use locum::setup::{Opened, SessionChoice, Setup};
@@ -76,12 +77,24 @@ impl Door {
         orchestrator: Orchestrator,
         executor: Executor,
     ) -> anyhow::Result<Self> {
+        Self::open_asking(global, output, orchestrator, executor, None)
+    }
+
+    /// The same, with somebody who can be asked where a rule wants a person to agree.
+    pub(crate) fn open_asking(
+        global: &Global,
+        output: Output,
+        orchestrator: Orchestrator,
+        executor: Executor,
+        asker: Option<Arc<dyn Asker>>,
+    ) -> anyhow::Result<Self> {
         // Who may go to a server has looked for one before.
         anyhow::ensure!(global.server.is_none(), "a server does not do this for others: leave --server out");
         let mut setup = setup(global, orchestrator, executor);
         if orchestrator == Orchestrator::Lead {
             setup.lead().context("locum cannot start")?;
         }
+        setup.asker = asker;
         let bars = MultiProgress::new();
         // Only a person who started the tasks, and waits for them here, is asked about them.
         let waits = matches!(orchestrator, Orchestrator::Person | Orchestrator::Lead);

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod door;
 mod entrance;
+mod install;
 mod lines;
 mod mcp;
 mod news;

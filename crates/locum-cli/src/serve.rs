@@ -12,6 +12,7 @@ mod events;
 mod guard;
 mod hall;
 mod instance;
+mod mcp;
 mod metrics;
 mod openapi;
 mod parameters;
@@ -28,6 +29,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use locum::asking::Asker;
 use locum::{Executor, Stay};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -41,6 +43,7 @@ pub(crate) use self::parameters::SESSION_HEADER;
 pub(crate) use self::token::{Token, read as read_token};
 use crate::args::{Global, ServeArgs};
 use crate::door::{Door, Orchestrator};
+use crate::mcp::asking::Clients;
 use crate::output::{Exit, Output};
 
 /// How long a request under way may still take when the server is told to end: enough for what needs no waiting.
@@ -54,7 +57,9 @@ pub(crate) async fn serve(args: ServeArgs, global: &Global, output: Output) -> a
     }
     // From here on a signal is a wish to end, not an end.
     let mut signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
-    let door = Door::open(global, output, Orchestrator::Model, Executor::InProcess)?;
+    let clients = Arc::new(Clients::default());
+    let asker = Some(Arc::clone(&clients) as Arc<dyn Asker>);
+    let door = Door::open_asking(global, output, Orchestrator::Model, Executor::InProcess, asker)?;
     let (names_session, opened) = (door.names_session(), door.opened);
     let mut instance = Instance::take(&opened.places)?;
     let token_file = args.token_file.unwrap_or_else(|| opened.places.server_token());
@@ -65,7 +70,7 @@ pub(crate) async fn serve(args: ServeArgs, global: &Global, output: Output) -> a
     desk.follow_agent_files();
     adopt_all(&desk).await?;
     let (forsaken, abandoned) = tokio::sync::mpsc::channel(abandoned::WAITING_MAX);
-    let hall = Arc::new(Hall::new(desk.clone(), names_session, forsaken));
+    let hall = Arc::new(Hall::new(desk.clone(), names_session, forsaken, clients));
     let dashboard = token.in_address(&format!("http://{address}/"));
     let router = routes::router(&hall, Guard::new(token, address, args.host));
     instance.note(&format!("http://{address}"), &desk.session().project)?;

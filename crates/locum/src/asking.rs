@@ -5,7 +5,7 @@
 //! delegated is told which rule it was.
 
 use futures_util::future::BoxFuture;
-use locum_core::ids::{AgentName, TaskId};
+use locum_core::ids::{AgentName, SessionId, TaskId};
 
 /// Somebody who can be asked. Several tasks may ask at once; it is the asker's to put them in a row.
 pub trait Asker: Send + Sync {
@@ -20,6 +20,8 @@ pub trait Asker: Send + Sync {
 /// What a person is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
+    /// The session that the task is in.
+    pub session: SessionId,
     /// The task that wants it.
     pub task: TaskId,
     /// Its agent.

@@ -65,7 +65,7 @@ pub use locum_core::protocol::{Code, Refusal, Request, Response, ToolRequest};
 
 // The rest of the core that public signatures speak of, so that an embedding program needs no other crate.
 pub use locum_core::{
-    agent, budget, ids, limits, permission, protocol, release, routing, session, task, transcript, usage,
+    agent, budget, ids, limits, neutral, permission, protocol, release, routing, session, task, transcript, usage,
 };
 
 pub use locum_models as models;

@@ -16,6 +16,8 @@ pub(super) async fn mcp_servers(verb: McpVerb, global: &Global, output: Output) 
             let servers = if connect { desk.reach_mcp_servers().await } else { desk.mcp_servers() };
             show(output, &servers);
         }
+        // It needs no desk.
+        McpVerb::Install(_) => {}
         McpVerb::Accept { name, tools } => match desk.accept_mcp_tools(&name, &tools) {
             Err(refusal) => return Ok(output.refuse(&refusal)),
             Ok(accepted) if output.is_json() => output.json(&json!({"server": name, "accepted": accepted})),

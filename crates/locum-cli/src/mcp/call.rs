@@ -5,17 +5,22 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use locum::faces::{Face, FaceAnswer};
+use locum::Following;
+use locum::faces::FaceAnswer;
 use locum::progress::Progress;
-use locum::{Desk, Following};
-use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{
+    CallToolRequestParams, InputRequests, InputRequiredResult, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion,
+};
 use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until};
-use tokio_util::sync::CancellationToken;
 
+use super::asking::{self, Attending};
 use super::pace::{Notice, Pace};
+use super::repeat::Repeat;
+use super::server::{House, Place};
 use crate::news;
 
 /// How long a call may still take when the client said no more: enough to answer what needs no waiting.
@@ -24,6 +29,8 @@ const LEAVING: Duration = Duration::from_millis(300);
 /// How a call ended.
 pub(super) enum Ended {
     Answered(Box<FaceAnswer>),
+    /// A person has to be asked first; the client asks again with what they said.
+    Asks(Box<InputRequiredResult>),
     /// The client gave it up.
     GivenUp,
     /// The client left before there was an answer.
@@ -32,19 +39,21 @@ pub(super) enum Ended {
 
 /// What may happen next to a call that waits.
 enum Next {
-    Ended(Ended),
+    Answer(FaceAnswer),
+    Question(InputRequests),
+    GivenUp,
+    Left,
     News(Arc<Progress>),
     Due,
 }
 
 /// Carries a call to its end.
 pub(super) async fn carry_out(
-    face: Face,
-    desk: &Desk,
+    Place { face, desk }: &Place,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
-    left: &CancellationToken,
-) -> Ended {
+    House { left, clients, .. }: &House,
+) -> Result<Ended, ErrorData> {
     let token = context.meta.get_progress_token();
     let (desk, mut following) = match &token {
         Some(_) => {
@@ -53,7 +62,14 @@ pub(super) async fn carry_out(
         }
         None => (desk.clone(), None),
     };
-    let input = Value::Object(request.arguments.unwrap_or_default());
+    let session = &desk.session().id;
+    clients.bring(session, &request.input_responses.unwrap_or_default());
+    let attending = can_be_asked_in_answers(context).then(|| clients.attend(session.clone()));
+    let repeat = Repeat::of(request.request_state, &desk)?;
+    let mut input = Value::Object(request.arguments.unwrap_or_default());
+    if attending.is_some() {
+        repeat.mark(*face, &request.name, &mut input);
+    }
     let mut answer = pin!(face.handle(&desk, &request.name, input));
     let mut leaving = pin!(async {
         left.cancelled().await;
@@ -63,14 +79,20 @@ pub(super) async fn carry_out(
     loop {
         let next = tokio::select! {
             biased;
-            answer = &mut answer => Next::Ended(Ended::Answered(Box::new(answer))),
-            () = context.ct.cancelled() => Next::Ended(Ended::GivenUp),
-            () = &mut leaving => Next::Ended(Ended::Left),
+            answer = &mut answer => Next::Answer(answer),
+            () = context.ct.cancelled() => Next::GivenUp,
+            () = &mut leaving => Next::Left,
+            question = next_question(attending.as_ref()) => Next::Question(question),
             () = sleep_until(pace.due()), if token.is_some() && !left.is_cancelled() => Next::Due,
             news = next_news(&mut following) => Next::News(news),
         };
         match (next, &token) {
-            (Next::Ended(ended), _) => return ended,
+            (Next::Answer(answer), _) => return Ok(Ended::Answered(Box::new(answer))),
+            (Next::Question(question), _) => {
+                return Ok(Ended::Asks(Box::new(asking::input_required(question, repeat.state()))));
+            }
+            (Next::GivenUp, _) => return Ok(Ended::GivenUp),
+            (Next::Left, _) => return Ok(Ended::Left),
             (Next::News(news), _) => {
                 if let Some(words) = news::words(&news) {
                     pace.take(format!("@{} {} {words}", news.agent, news.task_id));
@@ -82,6 +104,19 @@ pub(super) async fn carry_out(
             }
             (Next::Due, None) => {}
         }
+    }
+}
+
+/// Whether the client can be asked only in the place of an answer: others are asked at any time.
+fn can_be_asked_in_answers(context: &RequestContext<RoleServer>) -> bool {
+    let stands_alone = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+    stands_alone && asking::can_ask(context.client_capabilities().as_ref())
+}
+
+async fn next_question(attending: Option<&Attending<'_>>) -> InputRequests {
+    match attending {
+        Some(attending) => attending.question().await,
+        None => std::future::pending().await,
     }
 }
 

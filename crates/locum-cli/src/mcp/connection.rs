@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, Empty};
 use tokio_util::sync::CancellationToken;
 
+use super::tasks::handshake_era;
 use crate::lines::{Line, Lines};
 
 type Sending = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
@@ -77,7 +78,7 @@ where
     type Error = io::Error;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.writer.send(message)
+        self.writer.send(handshake_era::completed(message))
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
@@ -135,7 +136,7 @@ fn read_value(value: Value) -> Read {
     };
     let is_notification = fields.get("method").is_some_and(Value::is_string) && !fields.contains_key("id");
     let id = fields.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
-    match serde_json::from_value(value) {
+    match serde_json::from_value(handshake_era::renamed(value)) {
         Ok(message) => Read::Message(Box::new(message)),
         Err(_) if is_notification => Read::Nothing,
         Err(_) => invalid("the message is not a JSON-RPC 2.0 request, notification or response", id),

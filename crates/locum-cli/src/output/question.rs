@@ -60,7 +60,7 @@ impl Person {
         let terminal = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open("/dev/stdin")?;
         tcflush(&terminal, FlushArg::TCIFLUSH)?;
         let _still = Stillness::of(&self.bars);
-        let Question { task, agent, tool, about, rule } = question;
+        let Question { task, agent, tool, about, rule, .. } = question;
         self.output.aside(&format!("{} wants to use {}: {about}", format!("@{agent} {task}").bold(), tool.bold()));
         self.output.aside(&format!("the rule `{rule}` wants you to agree: [y]es, [a]lways in this run, [N]o"));
         // A terminal is read like a pipe: nothing blocks, and whoever gives up leaves no reader behind.

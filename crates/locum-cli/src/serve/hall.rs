@@ -1,7 +1,7 @@
 //! What every route shares: the desk, the sessions that were seen, and whether the server is about to end.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use locum::protocol::{Code, Refusal};
 use locum::{Desk, SessionId, Stay};
@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::abandoned::Forsaken;
 use super::metrics::Figures;
+use crate::mcp::asking::Clients;
+use crate::mcp::http::Endpoint;
 
 /// Sessions that are remembered as looked after; beyond it they are looked at again.
 const SESSIONS_REMEMBERED: usize = 10_000;
@@ -21,6 +23,7 @@ pub(super) struct Hall {
     shares_session: bool,
     looked_after: Mutex<HashSet<SessionId>>,
     pub(super) figures: Figures,
+    pub(super) mcp: Endpoint,
     /// Where calls go whose client left.
     pub(super) forsaken: mpsc::Sender<Forsaken>,
     /// Cancelled when no more is accepted.
@@ -30,13 +33,19 @@ pub(super) struct Hall {
 }
 
 impl Hall {
-    pub(super) fn new(desk: Desk, shares_session: bool, forsaken: mpsc::Sender<Forsaken>) -> Self {
+    pub(super) fn new(
+        desk: Desk,
+        shares_session: bool,
+        forsaken: mpsc::Sender<Forsaken>,
+        clients: Arc<Clients>,
+    ) -> Self {
         let (closing, closed) = (CancellationToken::new(), CancellationToken::new());
         Self {
             desk,
             shares_session,
             looked_after: Mutex::default(),
             figures: Figures::new(),
+            mcp: Endpoint::new(closing.clone(), closed.clone(), clients),
             forsaken,
             closing,
             closed,

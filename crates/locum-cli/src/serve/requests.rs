@@ -115,7 +115,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), Refused> {
 }
 
 /// The body, if it is neither too long nor too slow. One that says itself that it is too long is not read at all.
-async fn read(headers: &HeaderMap, body: Body) -> Result<axum::body::Bytes, Refused> {
+pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<axum::body::Bytes, Refused> {
     let most = limits::REQUEST_BYTES_MAX;
     let too_long = || {
         let refusal = Refusal::invalid(format!("the body is longer than {most} bytes"));

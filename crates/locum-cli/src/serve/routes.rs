@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use locum::protocol::Refusal;
 
 use super::answer::Refused;
 use super::guard::{self, Guard};
 use super::hall::Hall;
-use super::{agents, board, context, dashboard, events, metrics, openapi, requests, sessions, tasks};
+use super::{agents, board, context, dashboard, events, mcp, metrics, openapi, requests, sessions, tasks};
 
 /// Everything that the server answers, behind its guard.
 pub(super) fn router(hall: &Arc<Hall>, guard: Guard) -> Router {
@@ -35,6 +35,7 @@ pub(super) fn router(hall: &Arc<Hall>, guard: Guard) -> Router {
         .route("/v1/board", get(board::list))
         .route("/v1/board/{id}", get(board::one))
         .route("/v1/sessions", get(sessions::list))
+        .route("/mcp", any(mcp::answer))
         .merge(dashboard::routes())
         .fallback(missing)
         .method_not_allowed_fallback(wrong_method)

@@ -14,6 +14,9 @@ mod served;
 mod settle;
 mod shell;
 mod terminal;
+#[path = "../serve/visit.rs"]
+#[expect(dead_code, reason = "the server's own tests ask more of it")]
+mod visit;
 
 mod agent_files;
 mod agent_values;
@@ -31,6 +34,7 @@ mod escapes;
 mod face_files;
 mod faces;
 mod failures;
+mod install;
 mod limits;
 mod mcp;
 mod mcp_calls;

@@ -49,7 +49,8 @@ impl Client {
     /// Calls a tool. Its structured answer must be its text.
     pub(crate) async fn call(&self, tool: &str, input: &Value) -> Answer {
         let result = self.result(tool, input).await;
-        let [content] = result.content.as_slice() else { panic!("one text is the answer: {:?}", result.content) };
+        let [content, links @ ..] = result.content.as_slice() else { panic!("there is no answer") };
+        assert!(links.iter().all(|link| link.as_text().is_none()), "one text is the answer: {links:?}");
         let text: Value = serde_json::from_str(&content.as_text().unwrap().text).unwrap();
         let value = result.structured_content.unwrap();
         assert_eq!(value, text);
@@ -82,6 +83,28 @@ async fn the_server_says_who_it_is_and_lists_its_tools() {
     let prompt = home.locum(&["prompt", "--session", "test"]).stdout;
     assert!(about.contains(&json!(prompt.trim_end()).to_string()[1..60]), "{about}");
     assert_eq!(json!(client.tools().await), json!(locum::protocol::schema::native_tools()));
+    client.leave().await;
+}
+
+/// What a text costs a model, by two tokenizers of real ones; the dearer counts.
+fn tokens(value: &Value) -> usize {
+    let text = value.to_string();
+    let counts = [tiktoken_rs::o200k_base_singleton(), tiktoken_rs::cl100k_base_singleton()];
+    counts.map(|tokenizer| tokenizer.encode_ordinary(&text).len()).into_iter().max().unwrap()
+}
+
+#[tokio::test]
+async fn the_tools_cost_a_model_little() {
+    let home = Home::new();
+    let client = Client::connect(&home, &script(&home)).await;
+    let cost = tokens(&json!({"tools": client.tools().await}));
+    assert!(cost <= 1600, "names, descriptions and input schemas cost {cost} tokens");
+    // What hosts keep to themselves: shapes of answers, and hints. No model is sent them.
+    let listed = client.service.list_all_tools().await.unwrap();
+    let further: Vec<Value> = listed.iter().map(|tool| json!([tool.output_schema, tool.annotations])).collect();
+    assert!(listed.iter().all(|tool| tool.output_schema.is_some() && tool.annotations.is_some()));
+    let cost = tokens(&json!(further));
+    assert!(cost <= 1000, "output schemas and annotations cost {cost} tokens");
     client.leave().await;
 }
 

@@ -101,7 +101,8 @@ fn requests_that_do_not_fit_have_typed_errors() {
     let mut raw = Raw::open(&home, "offline");
     let cases = [
         ("nothing", json!({}), -32601),
-        ("resources/read", json!({"uri": "file:///a"}), -32601),
+        ("resources/read", json!({"uri": "file:///a"}), -32002),
+        ("resources/read", json!({}), -32602),
         ("tools/call", json!({}), -32602),
         ("tools/call", json!({"name": 7}), -32602),
         ("tools/call", json!({"name": "subagent", "arguments": [1]}), -32602),

@@ -1,4 +1,4 @@
-//! The same requests through the library, `locum call -`, MCP and HTTP: the same answers.
+//! The same requests through the library, `locum call -`, MCP in all its ways, and HTTP: the same answers.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use crate::home::Home;
 use crate::mcp::Client;
 use crate::served::Served;
 use crate::settle::settle;
+use crate::visit::{ALONE, Visit, WITH_SESSION};
 
 /// What is asked, in this order: `context` stands before an input of `shared_context`, `board` before one of
 /// `manage_tasks`.
@@ -204,6 +205,49 @@ fn through_http() -> Vec<Value> {
     answers
 }
 
+/// In one of the two eras.
+fn through_mcp_over_http(era: &str) -> Vec<Value> {
+    let home = Home::new();
+    let server = Served::start(&home, &script(&home));
+    let visit = match era {
+        ALONE => Visit::alone(&server, "/mcp?session=test", ""),
+        _ => Visit::open(&server, "/mcp?session=test", "", &json!({})).0,
+    };
+    let tools = visit.get("tools/list", json!({}));
+    let mut answers = Vec::new();
+    for (tool, input) in requests() {
+        let result = visit.call(tool, &input);
+        let value = result["structuredContent"].clone();
+        assert_eq!(result["isError"] == true, value.get("message").is_some(), "{value}");
+        assert_eq!(serde_json::from_str::<Value>(result["content"][0]["text"].as_str().unwrap()).unwrap(), value);
+        check_announced(&tools, tool, &value);
+        answers.push(settle(value, &home.root()));
+    }
+    answers
+}
+
+/// What a tool answers is what it said it would.
+fn check_announced(tools: &Value, tool: &str, answer: &Value) {
+    let listed = tools["tools"].as_array().unwrap().iter().find(|listed| listed["name"] == tool).unwrap();
+    for (name, value) in answer.as_object().unwrap() {
+        let schema = &listed["outputSchema"]["properties"][name];
+        let kind = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        let allowed = match &schema["type"] {
+            Value::Array(kinds) => kinds.contains(&json!(kind)),
+            allowed => allowed == kind,
+        };
+        let is_named = schema["enum"].as_array().is_none_or(|words| words.contains(value));
+        assert!(allowed && is_named, "{tool} answers {name}: {value}, which is not announced: {schema}");
+    }
+}
+
 fn compare(door: &str, answers: &[Value], expected: &[Value]) {
     assert_eq!(answers.len(), expected.len(), "{door}");
     for ((request, answer), expected) in requests().iter().zip(answers).zip(expected) {
@@ -222,6 +266,9 @@ fn the_same_requests_have_the_same_answers_through_every_door() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     compare("MCP", &runtime.block_on(through_mcp()), &expected);
     compare("HTTP", &through_http(), &expected);
+    for era in [WITH_SESSION, ALONE] {
+        compare(&format!("MCP {era} over HTTP"), &through_mcp_over_http(era), &expected);
+    }
     // What was compared is what was meant: answers and refusals, completed and failed tasks.
     let count = |wanted: &dyn Fn(&Value) -> bool| expected.iter().filter(|answer| wanted(answer)).count();
     assert!(count(&|answer| answer.get("message").is_some()) >= 20);

@@ -5,11 +5,16 @@
 #[expect(dead_code, reason = "the other doors are tested in it too")]
 mod home;
 mod served;
+mod visit;
 
 mod bodies;
 mod client;
 mod events;
 mod life;
+mod mcp;
+mod mcp_asking;
+mod mcp_resources;
+mod mcp_tasks;
 mod refused;
 mod requests;
 mod resources;

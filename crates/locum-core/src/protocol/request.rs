@@ -108,7 +108,7 @@ pub struct ListAgents {}
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Define {
-    /// Name of the new agent, [a-z0-9_-], at most 64 characters.
+    /// [a-z0-9_-], at most 64 characters.
     pub name: String,
     /// One line: when to use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,7 +131,7 @@ pub struct Define {
     /// Added after the inherited prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt_append: Option<String>,
-    /// Replace the agent of this name, for this session.
+    /// Replace the agent of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace: Option<bool>,
 }
@@ -171,22 +171,22 @@ pub struct SpawnEntry {
     /// Output token budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// Budget in US dollars, where the model's price is known.
+    /// Budget in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
     /// The same key and request answer the same task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// Routing hint: what matters more. With any hint, locum chooses the model.
+    /// Routing hint; with any, locum picks the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_preference: Option<CostPreference>,
     /// Routing hint: kind of task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_type: Option<TaskType>,
-    /// Routing hint: difficulty, 1 to 5.
+    /// Routing hint, 1 to 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<u8>,
-    /// Routing hint: part of the name that the model must have.
+    /// Routing hint: part of the model's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_scope: Option<String>,
 }
@@ -269,7 +269,7 @@ pub struct Run {
 pub struct Many {
     /// Entries with agent, task and any spawn field.
     pub tasks: Vec<SpawnEntry>,
-    /// Answer at once with task ids; for run, the agent's file may say so.
+    /// Answer at once with task ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
 }
@@ -289,7 +289,7 @@ pub struct MapOver {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MapInputs {
-    /// map: one task for each; it takes the place of {input}.
+    /// map: one task each, for {input}.
     pub inputs: Vec<String>,
     /// Answer at once with task ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -300,7 +300,7 @@ pub struct MapInputs {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// Answer at once with task ids; for run, the agent's file may say so.
+    /// Answer at once with task ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
 }

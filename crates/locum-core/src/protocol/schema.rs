@@ -39,6 +39,17 @@ pub fn subagent() -> ToolDefinition {
             .with::<request::MapInputs>()
             .with::<request::Wait>()
             .with::<request::ResultPage>()
+            .self_evident(&[
+                "agent",
+                "label",
+                "isolation",
+                "max_input_tokens",
+                "max_output_tokens",
+                "offset",
+                "system_prompt_append",
+                "task_id",
+                "task_type",
+            ])
             .into_schema(),
     }
 }
@@ -53,6 +64,7 @@ pub fn shared_context() -> ToolDefinition {
             .with::<request::ContextBatch>()
             .with::<request::ContextHistory>()
             .with::<request::ContextLabel>()
+            .self_evident(&["keys", "label", "ttl_seconds", "writable_by"])
             .into_schema(),
     }
 }
@@ -67,6 +79,7 @@ pub fn manage_tasks() -> ToolDefinition {
             .with::<request::BoardClaim>()
             .with::<request::BoardList>()
             .with::<request::BoardAdd>()
+            .self_evident(&["comment", "description", "subject"])
             .into_schema(),
     }
 }
@@ -92,6 +105,16 @@ impl Flat {
         for (name, mut field) in fields {
             flatten(&mut field);
             self.properties.entry(name).or_insert(field);
+        }
+        self
+    }
+
+    /// Leaves out the words about fields whose names say it all: every token is paid for in every request.
+    fn self_evident(mut self, names: &[&str]) -> Self {
+        for name in names {
+            if let Some(Value::Object(field)) = self.properties.get_mut(*name) {
+                field.remove("description");
+            }
         }
         self
     }

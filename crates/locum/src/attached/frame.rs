@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use locum_core::budget::{Scarce, Shortage};
-use locum_core::ids::{AgentName, SessionKey, TaskId};
+use locum_core::ids::{AgentName, SessionId, SessionKey, TaskId};
 use locum_core::limits::FRAME_BYTES_MAX;
 use locum_core::permission::Subject;
 use locum_core::task::Record;
@@ -123,6 +123,7 @@ pub(super) enum Given {
 /// A [`Question`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Asked {
+    session: SessionId,
     task: TaskId,
     agent: AgentName,
     tool: String,
@@ -132,15 +133,15 @@ pub(super) struct Asked {
 
 impl From<&Question> for Asked {
     fn from(question: &Question) -> Self {
-        let Question { task, agent, tool, about, rule } = question.clone();
-        Self { task, agent, tool, about, rule }
+        let Question { session, task, agent, tool, about, rule } = question.clone();
+        Self { session, task, agent, tool, about, rule }
     }
 }
 
 impl From<Asked> for Question {
     fn from(asked: Asked) -> Self {
-        let Asked { task, agent, tool, about, rule } = asked;
-        Self { task, agent, tool, about, rule }
+        let Asked { session, task, agent, tool, about, rule } = asked;
+        Self { session, task, agent, tool, about, rule }
     }
 }
 

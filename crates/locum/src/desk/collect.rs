@@ -64,6 +64,26 @@ impl Desk {
         Ok(collected)
     }
 
+    /// What `collect` answers about a task that has ended, as often as it is asked for. The task is collected then, if
+    /// it was not before.
+    ///
+    /// # Errors
+    ///
+    /// There is no such task in the session, it has not ended, or the store failed.
+    ///
+    /// # Cancel safety
+    ///
+    /// It may be asked for again: dropped half-way, the task may be collected all the same.
+    pub async fn outcome_of(&self, task_id: &str) -> Result<Response, Refusal> {
+        let row = self.row(task_id).await?;
+        if is_open(&row) {
+            let message = format!("task {} is {}", row.summary.task_id, row.summary.standing.status.as_str());
+            return Err(Refusal::new(Code::TaskNotReady, message).hint("wait for it first"));
+        }
+        let collected = self.deliver(Ended { row, known: None }, &FaceDefaults::native()).await?;
+        Ok(Response::Collected(Box::new(collected)))
+    }
+
     async fn presented(&self, row: &TaskRow, face: &FaceDefaults) -> Result<Collected, Refusal> {
         Ok(present(row, &self.engine.finished(row).await?, face))
     }

@@ -113,6 +113,7 @@ fn question(task: &Task, call: &ToolCall, subject: &Subject, rule: &Rule) -> Que
         Subject::Nothing => call.input.to_string(),
     };
     Question {
+        session: task.plan().session.id.clone(),
         task: task.plan().task_id,
         agent: task.plan().agent.name.clone(),
         tool: call.name.clone(),

@@ -42,7 +42,7 @@ struct ToolResult<'a, D> {
 
 impl FaceAnswer {
     /// The answer of the native tools: JSON, and nothing else.
-    pub(super) fn native(answer: &Result<Response, Refusal>) -> Self {
+    pub fn native(answer: &Result<Response, Refusal>) -> Self {
         match answer {
             Ok(response) => Self::plain(response, false),
             Err(refusal) => Self::plain(refusal, true),

@@ -59,7 +59,7 @@ pub struct BoardEntry {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoardList {
-    /// list: show what was archived instead.
+    /// list: archived ones instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
 }
@@ -96,7 +96,7 @@ pub struct BoardUpdate {
     /// Added to its comments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Merged into its metadata; null removes a key.
+    /// Merged in; null removes a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
 }
@@ -107,7 +107,7 @@ pub struct BoardUpdate {
 pub struct BoardClaim {
     /// Id on the board, e.g. b_01
     pub id: String,
-    /// claim, orchestrator only: the running task that it is for, e.g. t_01
+    /// claim: the running task it is for, e.g. t_01
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }

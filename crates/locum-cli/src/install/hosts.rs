@@ -1,0 +1,113 @@
+//! The hosts: where each keeps its servers, and in which words.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use locum::settings::environment::Environment;
+use serde_json::json;
+
+use super::json_text;
+
+/// A program that starts MCP servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Host {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+    /// Cursor
+    Cursor,
+    /// Visual Studio Code
+    Vscode,
+    /// Zed
+    Zed,
+    /// Gemini CLI
+    Gemini,
+}
+
+/// What a file is written in, and where in it servers are.
+pub(super) enum Form {
+    Json { folder: &'static str },
+    Toml { folder: &'static str },
+}
+
+/// What is entered.
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) command: String,
+    pub(super) arguments: Vec<String>,
+}
+
+impl Host {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Cursor => "cursor",
+            Self::Vscode => "vscode",
+            Self::Zed => "zed",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    pub(super) fn form(self) -> Form {
+        match self {
+            Self::Claude | Self::Cursor | Self::Gemini => Form::Json { folder: "mcpServers" },
+            Self::Vscode => Form::Json { folder: "servers" },
+            Self::Zed => Form::Json { folder: "context_servers" },
+            Self::Codex => Form::Toml { folder: "mcp_servers" },
+        }
+    }
+
+    /// The file for one user.
+    pub(super) fn user_file(self, environment: &Environment) -> Option<PathBuf> {
+        let home = environment.home()?;
+        let named = |variable: &str| environment.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        let config = || named("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        Some(match self {
+            Self::Claude => match named("CLAUDE_CONFIG_DIR") {
+                Some(directory) => directory.join(".claude.json"),
+                None => home.join(".claude.json"),
+            },
+            Self::Codex => named("CODEX_HOME").unwrap_or_else(|| home.join(".codex")).join("config.toml"),
+            Self::Cursor => home.join(".cursor/mcp.json"),
+            Self::Vscode if cfg!(target_os = "macos") => home.join("Library/Application Support/Code/User/mcp.json"),
+            Self::Vscode => config().join("Code/User/mcp.json"),
+            Self::Zed => config().join("zed/settings.json"),
+            Self::Gemini => home.join(".gemini/settings.json"),
+        })
+    }
+
+    /// The file of a project, below its root.
+    pub(super) fn project_file(self) -> &'static str {
+        match self {
+            Self::Claude => ".mcp.json",
+            Self::Codex => ".codex/config.toml",
+            Self::Cursor => ".cursor/mcp.json",
+            Self::Vscode => ".vscode/mcp.json",
+            Self::Zed => ".zed/settings.json",
+            Self::Gemini => ".gemini/settings.json",
+        }
+    }
+
+    /// What stands under the name of the server, as people write it.
+    pub(super) fn words(self, entry: &Entry) -> String {
+        let Entry { command, arguments, .. } = entry;
+        let kind = match self {
+            Self::Claude | Self::Vscode => "  \"type\": \"stdio\",\n",
+            Self::Codex | Self::Cursor | Self::Zed | Self::Gemini => "",
+        };
+        format!("{{\n{kind}  \"command\": {},\n  \"args\": {}\n}}", json!(command), json!(arguments))
+    }
+
+    /// The words for a file that holds nothing else.
+    pub(super) fn snippet(self, entry: &Entry) -> String {
+        match self.form() {
+            Form::Json { folder } => json_text::only(folder, &entry.name, &self.words(entry)),
+            Form::Toml { folder } => {
+                let Entry { name, command, arguments } = entry;
+                format!("[{folder}.{name}]\ncommand = {}\nargs = {}\n", json!(command), json!(arguments))
+            }
+        }
+    }
+}
