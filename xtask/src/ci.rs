@@ -67,6 +67,11 @@ const STEPS: &[Step] = &[
         full_only: true,
     },
     Step {
+        name: "conformance",
+        action: Action::Own { arguments: "foreign conformance", run: foreign::conformance::suite },
+        full_only: true,
+    },
+    Step {
         name: "servers",
         action: Action::Own { arguments: "foreign servers", run: foreign::servers::servers },
         full_only: true,
@@ -269,6 +274,7 @@ mod tests {
                 "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps --locked",
                 "cargo xtask foreign python",
                 "cargo xtask foreign inspector",
+                "cargo xtask foreign conformance",
                 "cargo xtask foreign servers",
                 "LOCUM_TEST_LIVES=\"300\" cargo test --package locum-cli --test durability --locked worktrees",
                 "cargo xtask foreign requests",

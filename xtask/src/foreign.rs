@@ -2,6 +2,7 @@
 //! versions, what they start they end, and what cannot be installed is a failure and not a reason to skip.
 
 pub(crate) mod api;
+pub(crate) mod conformance;
 pub(crate) mod dashboard;
 pub(crate) mod models;
 pub(crate) mod servers;

@@ -22,6 +22,7 @@ Commands:
   tidy                        check the rules of the project over all files and the dependency graph
   api [--write]               check the list of the library's public items; --write brings it up to date
   foreign python | inspector  run a client that others wrote against the MCP server
+  foreign conformance         run the official MCP conformance suite against the server
   foreign servers             let an agent use MCP servers that others wrote
   foreign requests            check what models are sent with the types of the vendors' SDKs
   foreign local-model         ask a real server with a very small model
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         ["api", "--write"] => in_root(api::write),
         ["foreign", "python"] => in_root(foreign::python),
         ["foreign", "inspector"] => in_root(foreign::inspector),
+        ["foreign", "conformance"] => in_root(foreign::conformance::suite),
         ["foreign", "servers"] => in_root(foreign::servers::servers),
         ["foreign", "requests"] => in_root(foreign::models::requests),
         ["foreign", "local-model"] => in_root(foreign::models::local_model),
