@@ -5,9 +5,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use locum::Following;
 use locum::faces::FaceAnswer;
 use locum::progress::Progress;
+use locum::protocol::SubagentAction;
+use locum::protocol::request::Cancel;
+use locum::{Desk, Following, Uid};
 use rmcp::model::{
     CallToolRequestParams, InputRequests, InputRequiredResult, ProgressNotificationParam, ProgressToken,
     ProtocolVersion,
@@ -25,6 +27,9 @@ use crate::news;
 
 /// How long a call may still take when the client said no more: enough to answer what needs no waiting.
 const LEAVING: Duration = Duration::from_millis(300);
+
+/// What a client says of a call that it may give up, among what it says about its request.
+const ABANDONED: &str = "locum/abandoned";
 
 /// How a call ended.
 pub(super) enum Ended {
@@ -55,12 +60,13 @@ pub(super) async fn carry_out(
     House { left, clients, .. }: &House,
 ) -> Result<Ended, ErrorData> {
     let token = context.meta.get_progress_token();
-    let (desk, mut following) = match &token {
-        Some(_) => {
+    let ends_when_given_up = wants_end(context)?;
+    let (desk, mut following) = match token.is_some() || ends_when_given_up {
+        true => {
             let (desk, following) = desk.followed();
             (desk, Some(following))
         }
-        None => (desk.clone(), None),
+        false => (desk.clone(), None),
     };
     let session = &desk.session().id;
     clients.bring(session, &request.input_responses.unwrap_or_default());
@@ -91,7 +97,12 @@ pub(super) async fn carry_out(
             (Next::Question(question), _) => {
                 return Ok(Ended::Asks(Box::new(asking::input_required(question, repeat.state()))));
             }
-            (Next::GivenUp, _) => return Ok(Ended::GivenUp),
+            (Next::GivenUp, _) => {
+                if let Some(following) = following.filter(|_| ends_when_given_up) {
+                    end(&desk, &following.tasks()).await;
+                }
+                return Ok(Ended::GivenUp);
+            }
             (Next::Left, _) => return Ok(Ended::Left),
             (Next::News(news), _) => {
                 if let Some(words) = news::words(&news) {
@@ -104,6 +115,25 @@ pub(super) async fn carry_out(
             }
             (Next::Due, None) => {}
         }
+    }
+}
+
+/// Whether the client said beforehand that what the call started ends with it, if it is given up.
+fn wants_end(context: &RequestContext<RoleServer>) -> Result<bool, ErrorData> {
+    match context.meta.get(ABANDONED) {
+        None => Ok(false),
+        Some(wish) if wish == "cancel" => Ok(true),
+        Some(_) => Err(ErrorData::invalid_params(format!("`{ABANDONED}` must be cancel"), None)),
+    }
+}
+
+/// Ends tasks that nobody waits for any more.
+async fn end(desk: &Desk, tasks: &[Uid]) {
+    for uid in tasks {
+        // One that is gone needs no end.
+        let Ok(task) = desk.task(uid.as_str()).await else { continue };
+        let cancel = Cancel { task_id: task.status.task_id.to_string() };
+        desk.handle(SubagentAction::Cancel(cancel)).await.ok();
     }
 }
 

@@ -135,7 +135,7 @@ impl ServerHandler for Server {
         let Ok(_place) = self.house.calls.try_acquire() else {
             return Err(ErrorData::internal_error(format!("{CALLS_MAX} calls are under way already"), None));
         };
-        let place = self.place(&context)?;
+        let mut place = self.place(&context)?;
         let wants_task = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
         if wants_task && tasks::may_be_task(place.face, &request) {
             return Ok(match tasks::start(&place, request).await? {
@@ -143,8 +143,18 @@ impl ServerHandler for Server {
                 Started::Refused(refused) => CallToolResponse::Complete(*refused),
             });
         }
+        // That face promises to tell of the end of what it starts.
+        let announced = (place.face == Face::Picoclaw && request.name == "spawn").then(|| place.desk.followed());
+        if let Some((desk, _)) = &announced {
+            place.desk = desk.clone();
+        }
         match call::carry_out(&place, request, &context, &self.house).await? {
-            Ended::Answered(answer) => Ok(tools::result(*answer).into()),
+            Ended::Answered(answer) => {
+                if let Some((desk, following)) = announced {
+                    self.watch.announce(&desk, &following.tasks(), &context.peer).await;
+                }
+                Ok(tools::result(*answer).into())
+            }
             Ended::Asks(question) => Ok(CallToolResponse::InputRequired(*question)),
             // The SDK sends no answer to a call that was given up.
             Ended::GivenUp => Err(ErrorData::internal_error("the call was given up; its task goes on", None)),

@@ -66,6 +66,18 @@ impl Watch {
         Ok(())
     }
 
+    /// Watches the results of tasks that were just started, without being asked. Who has ended already is told at once.
+    pub(super) async fn announce(&self, desk: &Desk, tasks: &[Uid], peer: &Peer<RoleServer>) {
+        for uid in tasks {
+            let uri = Address::Result(uid.to_string()).to_string();
+            let is_watched = self.add(desk, uri.clone()).await.is_ok();
+            if is_watched && desk.task(uid.as_str()).await.is_ok_and(|task| task.status.status.is_final()) {
+                // A client that cannot be told has left.
+                peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.ok();
+            }
+        }
+    }
+
     /// Watches an address no longer.
     pub(super) fn remove(&self, uri: &str) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).addresses.remove(uri);

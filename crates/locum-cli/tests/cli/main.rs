@@ -39,6 +39,7 @@ mod limits;
 mod mcp;
 mod mcp_calls;
 mod mcp_end;
+mod mcp_eras;
 mod mcp_lines;
 mod models;
 mod network;

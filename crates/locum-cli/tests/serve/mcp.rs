@@ -121,9 +121,9 @@ fn a_client_that_gives_a_call_up_or_goes_away_leaves_its_task_running() {
     let run = json!({"name": "subagent", "arguments": {"action": "run", "agent": "explore", "task": "t"}});
     let (visit, _) = Visit::open(&server, "/mcp", "", &json!({}));
     let waiting = visit.start("tools/call", run.clone());
-    let params = json!({"requestId": 7, "reason": "enough"});
+    let number = visit.count();
     crate::home::wait_until(|| tasks(&visit) == 1);
-    visit.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    visit.give_up(number);
     // Nothing is answered to a call that was given up.
     drop(waiting);
     let alone = Visit::alone(&server, "/mcp", "");
@@ -137,6 +137,42 @@ fn a_client_that_gives_a_call_up_or_goes_away_leaves_its_task_running() {
         assert_eq!(cancelled["structuredContent"]["status"], "cancelled");
     }
     assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn a_client_may_want_its_task_to_end_with_the_call() {
+    let home = Home::new();
+    let server = Served::start(&home, &home.script(&json!({"*": [{"error": {"kind": "hang"}}]})));
+    let run = json!({"action": "run", "agent": "explore", "task": "t"});
+    let wish = |wish: &str| json!({"name": "subagent", "arguments": run, "_meta": {"locum/abandoned": wish}});
+    let (visit, _) = Visit::open(&server, "/mcp", "", &json!({}));
+    let alone = Visit::alone(&server, "/mcp", "");
+    let _waiting = visit.begin("tools/call", wish("cancel"));
+    let number = visit.count();
+    let gone = alone.begin("tools/call", wish("cancel"));
+    crate::home::wait_until(|| tasks(&visit) == 1 && tasks(&alone) == 1);
+    visit.give_up(number);
+    drop(gone);
+    for visit in [&visit, &alone] {
+        let status = || visit.call("subagent", &json!({"action": "status", "task_id": "t_01"}));
+        crate::home::wait_until(|| status()["structuredContent"]["status"] == "cancelled");
+        assert_eq!(visit.ask("tools/call", wish("moon"))["error"]["code"], -32602);
+    }
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn the_end_of_what_picoclaw_spawns_is_announced() {
+    let home = Home::new();
+    let server = server(&home);
+    let (visit, _) = Visit::open(&server, "/mcp?face=picoclaw", "", &json!({}));
+    let mut told = visit.listen();
+    let spawned = visit.call("spawn", &json!({"task": "hello"}));
+    assert!(spawned["content"][0]["text"].as_str().unwrap().contains("Spawned subagent t_01"), "{spawned}");
+    let message = told.next().unwrap();
+    assert_eq!(message["method"], "notifications/resources/updated", "{message}");
+    let read = visit.get("resources/read", json!({"uri": message["params"]["uri"]}));
+    assert_eq!(read["contents"][0]["text"], "Done: hello");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A client of MCP over HTTP that writes its own requests: with a session in the older era, alone in the newer one.
 
+use std::cell::Cell;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 
@@ -20,6 +21,8 @@ pub(crate) struct Visit<'a> {
     lines: String,
     /// What the client says that it can do.
     capabilities: Value,
+    /// Requests so far; each is named after its number.
+    count: Cell<u64>,
 }
 
 /// A stream of messages.
@@ -78,13 +81,14 @@ impl<'a> Visit<'a> {
     /// A client whose requests stand alone.
     pub(crate) fn alone(server: &'a Served, path: &str, further: &str) -> Self {
         let (path, lines, capabilities) = (path.to_owned(), further.to_owned(), json!({}));
-        Self { server, path, version: ALONE, lines, capabilities }
+        Self { server, path, version: ALONE, lines, capabilities, count: Cell::new(0) }
     }
 
     /// A client that has opened a session, and what it was told.
     pub(crate) fn open(server: &'a Served, path: &str, further: &str, capabilities: &Value) -> (Self, Value) {
         let (path, lines) = (path.to_owned(), further.to_owned());
-        let mut visit = Self { server, path, version: WITH_SESSION, lines, capabilities: json!({}) };
+        let mut visit =
+            Self { server, path, version: WITH_SESSION, lines, capabilities: json!({}), count: Cell::new(0) };
         let about = json!({"name": "test", "version": "0"});
         let params = json!({"protocolVersion": WITH_SESSION, "capabilities": capabilities, "clientInfo": about});
         let messages = visit.start("initialize", params);
@@ -140,6 +144,18 @@ impl<'a> Visit<'a> {
         Messages::open(self.begin(method, params))
     }
 
+    /// Gives up a request, by how many there were before it.
+    pub(crate) fn give_up(&self, number: u64) {
+        let params = json!({"requestId": number, "reason": "enough"});
+        let given_up = self.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+        assert_eq!(given_up.status, 202);
+    }
+
+    /// How many requests there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.get()
+    }
+
     /// Sends a request.
     pub(crate) fn begin(&self, method: &str, mut params: Value) -> TcpStream {
         if self.version == ALONE {
@@ -147,7 +163,8 @@ impl<'a> Visit<'a> {
             params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "0"});
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         }
-        self.write(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}))
+        self.count.set(self.count.get() + 1);
+        self.write(&json!({"jsonrpc": "2.0", "id": self.count.get(), "method": method, "params": params}))
     }
 
     /// Sends a request and reads its answer.
