@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::tool_names;
 
 pub use hosts::HostPattern;
-pub use protected::protected_name;
+pub use protected::{AGENT_DIRECTORIES, protected_name, protected_paths};
 pub use rule::{Effect, Rule, WrongRule};
 pub use subject::Subject;
 

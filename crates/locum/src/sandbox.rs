@@ -17,6 +17,7 @@
 
 mod hiding;
 mod order;
+mod repository;
 mod run;
 mod toolchains;
 mod variables;
@@ -170,6 +171,7 @@ impl Sandbox {
             program: Vec::new(),
             variables: variables.into_iter().collect(),
             root: root.to_owned(),
+            repository: self.repository(level, root),
             directory: root.to_owned(),
             private: private.to_owned(),
             home: self.home.clone(),
@@ -179,6 +181,12 @@ impl Sandbox {
             has_entrance: false,
             files: StandardFiles::Output,
         })
+    }
+
+    /// The repository of a worktree, which is outside of it.
+    fn repository(&self, level: Level, root: &Path) -> Option<PathBuf> {
+        let found = (level != Level::None).then(|| repository::elsewhere(root)).flatten()?;
+        (!self.hidden.iter().any(|hidden| found.starts_with(hidden))).then_some(found)
     }
 
     /// A root around everything that must be hidden would hide nothing.

@@ -100,7 +100,7 @@ fn commands_can_work_in_their_sandbox() {
             assert_eq!(answer, *expected, "{level}: {command}");
         }
         assert_eq!(std::fs::read_to_string(home.project().join("kept/deep/file")).unwrap(), "x\n");
-        for name in [".locum", ".claude"] {
+        for name in [".locum", ".claude", ".acai", ".pi", ".tallow"] {
             assert!(!home.project().join(name).exists(), "{name} stood there for the commands alone");
         }
         let private = home.locum_home().join("state/private");

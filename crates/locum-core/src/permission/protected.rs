@@ -1,21 +1,21 @@
 //! Names that programs outside of locum act on: whoever writes there runs code, or changes what agents may do. Writing
-//! to them takes a rule that names them.
+//! to them takes a rule that names them. It is the one list: file tools refuse these names wherever they are in a path,
+//! and the sandbox keeps commands from changing those at a project's root.
 
-/// Names that protect everything beneath them too, wherever they are in a path.
-const NAMES: [&str; 52] = [
+/// Directories of a project that agents are read from, and their settings. Making one changes what agents there are, so
+/// commands are kept from that too.
+pub const AGENT_DIRECTORIES: [&str; 5] = [".locum", ".claude", ".acai", ".pi", ".tallow"];
+
+/// Further names that protect everything beneath them too, wherever they are in a path.
+const NAMES: [&str; 47] = [
     // git runs hooks and obeys its configuration.
     ".git",
     ".gitconfig",
     ".gitmodules",
     ".githooks",
     ".husky",
-    // Agents and settings of every dialect.
-    ".locum",
-    ".claude",
+    // Settings of agents.
     ".claude.json",
-    ".acai",
-    ".pi",
-    ".tallow",
     ".cursor",
     ".cursorrules",
     ".codex",
@@ -75,9 +75,15 @@ const PAIRS: [(&str, &str); 6] = [
 /// The protected name in a path, if there is one. Letters are compared without their case, as some file systems do.
 pub fn protected_name(path: &str) -> Option<&'static str> {
     let parts: Vec<String> = path.split('/').map(plain).collect();
-    let single = NAMES.iter().find(|name| parts.iter().any(|part| part == *name));
+    let single = AGENT_DIRECTORIES.iter().chain(&NAMES).find(|name| parts.iter().any(|part| part == *name));
     let pair = |(first, second): &&(&str, &str)| parts.windows(2).any(|two| two[0] == *first && two[1] == *second);
     single.copied().or_else(|| PAIRS.iter().find(pair).map(|(_, second)| *second))
+}
+
+/// Every protected name, as a path below a project's root.
+pub fn protected_paths() -> impl Iterator<Item = String> {
+    let names = AGENT_DIRECTORIES.iter().chain(&NAMES).map(|name| (*name).to_owned());
+    names.chain(PAIRS.iter().map(|(first, second)| format!("{first}/{second}")))
 }
 
 /// A name as the laxest file system compares it: without case, invisible characters and dots or blanks at its end.
@@ -90,6 +96,16 @@ fn plain(part: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_path_of_the_list_is_protected_and_is_there_once() {
+        let mut paths: Vec<String> = protected_paths().collect();
+        assert!(paths.iter().all(|path| protected_name(path).is_some()));
+        let count = paths.len();
+        paths.sort();
+        paths.dedup();
+        assert_eq!(paths.len(), count);
+    }
 
     #[test]
     fn protected_names_are_found_anywhere() {

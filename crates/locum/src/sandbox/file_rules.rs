@@ -53,9 +53,13 @@ fn alone(order: &Order) -> Result<RulesetCreated, RulesetError> {
     let kept: Vec<PathBuf> = order.hidden.iter().cloned().chain(SECRETS.map(PathBuf::from)).collect();
     let system = SYSTEM.iter().flat_map(|path| without(Path::new(path), &kept));
     let toolchains = order.toolchains.iter().flat_map(|path| without(path, &kept));
-    let created = allow(created, system.chain(toolchains).chain([order.outputs()]), readable())?;
+    let repository = order.repository.iter().flat_map(|path| without(path, &kept));
+    let readable_places = system.chain(toolchains).chain(repository).chain([order.outputs()]);
+    let created = allow(created, readable_places, readable())?;
+    // A worktree is kept among what is hidden.
+    let within: Vec<PathBuf> = kept.iter().filter(|path| path.starts_with(&order.root)).cloned().collect();
     // A command may look at itself; what others keep there is theirs, and cannot be told apart by Landlock.
-    let writable = [order.temporary()].into_iter().chain(without(&order.root, &kept));
+    let writable = [order.temporary()].into_iter().chain(without(&order.root, &within));
     devices(allow(created, writable, AccessFs::from_all(NEWEST))?)
 }
 

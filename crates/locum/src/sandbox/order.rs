@@ -23,6 +23,9 @@ pub(crate) struct Order {
     pub(crate) variables: Vec<(String, String)>,
     /// What it may change.
     pub(crate) root: PathBuf,
+    /// The repository of what is there, where that is elsewhere; it may be read.
+    #[serde(default)]
+    pub(crate) repository: Option<PathBuf>,
     /// Where it starts.
     pub(crate) directory: PathBuf,
     /// The task's private directory, as the system outside calls it; see [`Order::temporary`] and its neighbours.

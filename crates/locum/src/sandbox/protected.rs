@@ -11,13 +11,11 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use locum_core::permission::{AGENT_DIRECTORIES, protected_paths};
 use nix::fcntl::{Flock, FlockArg};
 
-/// Protected where they are there.
-const NAMES: [&str; 9] = [".git", ".acai", ".pi", ".tallow", ".cursor", ".codex", ".gemini", ".vscode", ".mcp.json"];
-
-/// Protected also where they are not: a directory of this name changes what happens next.
-const ALSO_MISSING: [&str; 2] = [".locum", ".claude"];
+/// The directory of a repository. Like those that agents are read from, it must not be a link.
+const REPOSITORY: &str = ".git";
 
 /// The mode of a placeholder, which nobody gives to a directory of their own: nothing can be put into it, and it is
 /// sticky.
@@ -30,10 +28,20 @@ pub(super) struct Protected {
     lock: Option<Flock<File>>,
 }
 
+/// What a command may do with a protected name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Read it.
+    Read,
+    /// Whatever it likes but for moving it: a protected name is in it.
+    Stay,
+}
+
 /// One protected name, and what it named when it was looked at. Another command may change what it names meanwhile, and
 /// nothing else may be shown in its place.
 pub(super) struct Name {
     pub(super) path: PathBuf,
+    pub(super) allowed: Use,
     file: File,
 }
 
@@ -47,7 +55,7 @@ impl Name {
         if (before.dev(), before.ino()) != (now.dev(), now.ino()) {
             return Err(format!("{} cannot be protected: it has changed meanwhile", self.path.display()));
         }
-        Ok(Self { path: self.path.clone(), file })
+        Ok(Self { path: self.path.clone(), allowed: self.allowed, file })
     }
 
     /// What the name stood for, as a path that does not go by the name. It is good for this process and those forked
@@ -63,7 +71,7 @@ pub(super) fn hold(root: &Path) -> Result<Protected, String> {
         .and_then(|file| Flock::lock(file, FlockArg::LockShared).map_err(|(_, error)| error.into()))
         .map_err(|error| format!("{} cannot be opened: {error}", root.display()))?;
     let mut held = Protected { names: Vec::new(), placeholders: Vec::new(), lock: Some(lock) };
-    for name in ALSO_MISSING {
+    for name in AGENT_DIRECTORIES {
         let path = root.join(name);
         match fs::DirBuilder::new().mode(PLACEHOLDER_MODE).create(&path) {
             Ok(()) => {}
@@ -75,17 +83,30 @@ pub(super) fn hold(root: &Path) -> Result<Protected, String> {
         }
         held.placeholders.push(path);
     }
-    for name in NAMES.iter().chain(&ALSO_MISSING) {
-        let path = root.join(name);
+    for name in protected_paths() {
+        let path = root.join(&name);
+        let is_strict = name == REPOSITORY || AGENT_DIRECTORIES.contains(&name.as_str());
+        let around = path.parent().filter(|around| *around != root).map(Path::to_owned);
+        if around.as_ref().is_some_and(|around| around.is_symlink()) {
+            continue;
+        }
         match open(&path).and_then(|file| Ok((file.metadata()?, file))) {
+            // Nothing is mounted over a link. What it leads to is protected where it is, or is not in the project.
+            Ok((found, _)) if found.is_symlink() && !is_strict => {}
             Ok((found, _)) if found.is_symlink() => {
                 return Err(format!(
                     "{} is a symbolic link, which cannot be protected: put the directory itself there",
                     path.display()
                 ));
             }
-            Ok((_, file)) => held.names.push(Name { path, file }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok((_, file)) => {
+                if let Some(around) = around {
+                    let file = open(&around).map_err(|error| format!("{}: {error}", around.display()))?;
+                    held.names.push(Name { path: around, allowed: Use::Stay, file });
+                }
+                held.names.push(Name { path, allowed: Use::Read, file });
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
             Err(error) => return Err(format!("{} cannot be protected: {error}", path.display())),
         }
     }
@@ -129,11 +150,11 @@ mod tests {
         let there = || root.path().join(".locum").exists();
         let first = hold(root.path()).unwrap();
         let second = hold(root.path()).unwrap();
-        assert_eq!(names(&first), [".locum", ".claude"]);
+        assert_eq!(names(&first), AGENT_DIRECTORIES);
         drop(first);
         assert!(there(), "the second command still runs");
         drop(second);
-        assert!(!there() && !root.path().join(".claude").exists());
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
     }
 
     #[test]
@@ -143,7 +164,7 @@ mod tests {
         fs::create_dir_all(root.path().join(".locum")).unwrap();
         fs::write(root.path().join(".locum/config.toml"), "").unwrap();
         let held = hold(root.path()).unwrap();
-        assert_eq!(names(&held), [".git", ".locum", ".claude"]);
+        assert_eq!(names(&held), [&AGENT_DIRECTORIES[..], &[".git"]].concat());
         drop(held);
         assert!(root.path().join(".locum/config.toml").exists() && root.path().join(".git").exists());
     }
@@ -156,6 +177,31 @@ mod tests {
         drop(first);
         drop(second);
         assert!(root.path().join(".claude").exists() && !root.path().join(".locum").exists());
+    }
+
+    #[test]
+    fn every_name_that_file_tools_protect_is_held() {
+        let root = tempfile::tempdir().unwrap();
+        for path in protected_paths() {
+            fs::create_dir_all(root.path().join(path)).unwrap();
+        }
+        let held = hold(root.path()).unwrap();
+        for path in protected_paths() {
+            let path = root.path().join(path);
+            assert!(held.names.iter().any(|name| name.path == path && name.allowed == Use::Read), "{path:?}");
+        }
+        let kept =
+            |path: &str| held.names.iter().any(|name| name.path == root.path().join(path) && name.allowed == Use::Stay);
+        assert!(kept(".config") && kept(".cargo") && !kept(".git"));
+    }
+
+    #[test]
+    fn a_link_elsewhere_is_no_reason_to_refuse_commands() {
+        let root = tempfile::tempdir().unwrap();
+        for name in [".envrc", ".config"] {
+            std::os::unix::fs::symlink("elsewhere", root.path().join(name)).unwrap();
+        }
+        assert_eq!(names(&hold(root.path()).unwrap()), AGENT_DIRECTORIES);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::hiding::{DEVICES, OUTPUTS, SECRETS, SYSTEM};
 use super::order::Order;
-use super::protected::Name;
+use super::protected::{Name, Use};
 use super::raw::{MountChange, narrow_mounts};
 
 /// Bytes of what a command writes into its empty home or into shared memory: caches, not data.
@@ -83,8 +83,12 @@ fn places(order: &Order, protected: &[Name]) -> Vec<Place> {
     places.push(place(Path::new(OUTPUTS), Content::Readable(order.outputs())));
     places.extend(order.home.iter().map(|home| place(home, Content::Empty)));
     places.extend(order.toolchains.iter().map(|path| place(path, Content::Readable(path.clone()))));
+    places.extend(order.repository.iter().map(|path| place(path, Content::Readable(path.clone()))));
     places.push(place(&order.root, Content::Writable(order.root.clone())));
-    places.extend(protected.iter().map(|name| place(&name.path, Content::Readable(name.source()))));
+    places.extend(protected.iter().map(|name| match name.allowed {
+        Use::Read => place(&name.path, Content::Readable(name.source())),
+        Use::Stay => place(&name.path, Content::Writable(name.source())),
+    }));
     let secrets = SECRETS.map(PathBuf::from);
     places.extend(order.hidden.iter().chain(&secrets).map(|path| place(path, Content::Hidden)));
     // A sort that keeps the order of equals: of two at one place, the later one is seen.

@@ -62,6 +62,10 @@ impl Tool for Bash {
     }
 }
 
+/// What is said to a command that wanted to change a repository.
+const REPOSITORY_IS_READ: &str = "\n[git: commands read the repository here and cannot change it: leave your changes in \
+                                  the files. In a worktree they are committed to its branch when the task ends]";
+
 /// How a command came to its end.
 enum Ending {
     /// By itself.
@@ -162,8 +166,21 @@ fn answer(ending: Ending, output: CommandOutput<'_>, (seconds, advice): (u64, &s
     };
     let notices: Vec<&str> = refused.iter().map(String::as_str).chain([notice.as_str()]).collect();
     let notices: Vec<&str> = notices.into_iter().filter(|notice| !notice.is_empty()).collect();
-    let text = output.finish(&notices.join("]\n["));
+    let mut text = output.finish(&notices.join("]\n["));
+    if was_kept_from_repository(&text) {
+        text.push_str(REPOSITORY_IS_READ);
+    }
     if good { ToolOutput::ok(text) } else { ToolOutput::failed(text) }
+}
+
+/// Whether a command wanted to change a repository, as far as it said so.
+fn was_kept_from_repository(text: &str) -> bool {
+    let refusals = ["Read-only file system", "Permission denied"];
+    // Git does not always say where it could not write.
+    let said_by_git = ["error: could not write index", "fatal: unable to write new index file"];
+    text.lines().any(|line| {
+        said_by_git.contains(&line) || (line.contains(".git") && refusals.iter().any(|refusal| line.contains(refusal)))
+    })
 }
 
 /// How a command ended, in words.
