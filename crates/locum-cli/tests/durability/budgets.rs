@@ -2,6 +2,9 @@
 
 use std::process::Child;
 
+use locum::task::outcome::{Reason, Status};
+use locum::task::{Record, TaskEvent};
+use locum::usage::TokenCount;
 use serde_json::{Value, json};
 
 use crate::home::{Home, kill_now, until};
@@ -71,11 +74,31 @@ fn a_request_that_died_with_its_process_counts_as_spent() {
     });
     let answer = home.json(&["collect", &id]);
     assert_eq!(answer["result"], "done", "{answer}");
-    // What was set aside for the answer that never came is spent: most of two cents. What was left is all that the
-    // second request could ask for.
-    assert!(cost(&answer) > 0.01 && cost(&answer) < 0.02, "{answer}");
+    // What was set aside for the answer that never came is spent, and what was left is all that the second request could
+    // ask for, to the last token.
+    let observer = home.observer("main");
+    let reserved = reserved(&observer.log(&observer.tasks()[0]));
+    let [first, second] = reserved.as_slice() else { panic!("{reserved:?}") };
+    let spent = price(first.input, first.output);
+    assert!((cost(&answer) - spent - 0.00003).abs() < 1e-9, "{answer} {reserved:?}");
+    assert!(spent + price(second.input, second.output) <= 0.02, "{reserved:?}");
+    assert!(spent + price(second.input, second.output + 1) > 0.02, "{reserved:?}");
     let received = server.received();
-    assert!(bound(&received[1]).is_some_and(|most| most < 1500), "{}", received[1].body);
+    assert_eq!((received.len(), bound(&received[1])), (2, Some(second.output)), "{}", received[1].body);
+}
+
+/// What tokens cost.
+fn price(input: u64, output: u64) -> f64 {
+    (input as f64 * 0.75 + output as f64 * 4.5) / 1e6
+}
+
+/// What was set aside for each request of a task.
+fn reserved(log: &[Record]) -> Vec<TokenCount> {
+    let reserved = log.iter().filter_map(|record| match &record.event {
+        TaskEvent::TurnStarted { reserved, .. } => Some(*reserved),
+        _ => None,
+    });
+    reserved.collect()
 }
 
 /// Two cents are one request of 4096 tokens and a little: of four processes that ask at once, one gets that, one what is
@@ -110,6 +133,17 @@ fn processes_that_race_for_the_last_cents_cannot_both_have_them() {
     // Whoever starts anew finds nothing left.
     let (refused, code) = home.answer(&call);
     assert_eq!((refused["error"].as_str(), code), (Some("BUDGET_EXCEEDED"), 1), "{refused}");
+    // Whoever goes on with what they left asks nobody: what they had set aside is spent.
+    let observer = home.observer("s");
+    until("the end of what they left", || {
+        home.answer(&["wait", "--session", "s", "--timeout", "2"]);
+        observer.unfinished().is_empty().then_some(())
+    });
+    for row in observer.tasks() {
+        let standing = &row.summary.standing;
+        assert_eq!((standing.status, standing.reason), (Status::Failed, Some(Reason::Budget)), "{row:?}");
+    }
+    assert_eq!(server.received().len(), 2);
 }
 
 #[test]

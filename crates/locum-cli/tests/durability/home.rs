@@ -38,11 +38,15 @@ impl Home {
 
     /// A home whose session model replays these replies, by agent.
     pub(crate) fn scripted(agents: &Value) -> Self {
-        let mut home = Self::new();
-        let path = home.directory.path().join("script.json");
+        Self::new().with_script(agents)
+    }
+
+    /// The same home, whose session model replays these replies, by agent.
+    pub(crate) fn with_script(mut self, agents: &Value) -> Self {
+        let path = self.directory.path().join("script.json");
         fs::write(&path, json!({"agents": agents}).to_string()).unwrap();
-        home.set("LOCUM_MODEL", &format!("scripted:{}", path.display()));
-        home
+        self.set("LOCUM_MODEL", &format!("scripted:{}", path.display()));
+        self
     }
 
     pub(crate) fn set(&mut self, name: &str, value: &str) {
