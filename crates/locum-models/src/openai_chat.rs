@@ -19,6 +19,9 @@ use crate::model::Prefix;
 use crate::providers::Dialect;
 use crate::recovery::Recovering;
 
+/// The name of this encoding, in a [`Prefix`] and of what a model wants back.
+const FORMAT: &str = "openai_chat";
+
 /// Chat Completions as one provider speaks them.
 pub(crate) struct Chat {
     dialect: Dialect,
@@ -45,7 +48,11 @@ impl Wire for Chat {
     }
 
     fn reply(&self, prompt: &Prompt<'_>) -> Box<dyn Draft> {
-        let (inner, tools) = (Box::new(Partial::default()), Arc::clone(prompt.tools));
+        let inner = match self.dialect.returns_reasoning {
+            true => Partial::keeping_reasoning(prompt.model),
+            false => Partial::default(),
+        };
+        let (inner, tools) = (Box::new(inner), Arc::clone(prompt.tools));
         if request::has_schema(prompt, &self.dialect) {
             return Box::new(Decoding { inner, tools });
         }

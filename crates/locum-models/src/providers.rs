@@ -78,6 +78,8 @@ pub struct Dialect {
     pub reasoning_models: Vec<String>,
     /// How the names of models begin that are told in tokens how long they may think.
     pub thinking_by_budget: Vec<String>,
+    /// Whether what a model thought beside its tool calls (`reasoning_content`) is sent back to it, in Chat Completions.
+    pub returns_reasoning: bool,
     /// Whether tool calls are asked for as structured output; a row of the catalogue says so for one model.
     pub tools_as_schema: bool,
 }

@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use locum_core::ids::{AgentName, Uid};
+use locum_core::outside::without_seals;
 use locum_core::task::event::FailureKind;
 use locum_core::transcript::{Message, Prompt, Reply};
 use serde::{Deserialize, Serialize};
@@ -100,7 +101,8 @@ pub fn fingerprint(prompt: &Prompt<'_>) -> String {
             Message::Tool { name, output, .. } => {
                 hash.add("tool");
                 hash.add(name);
-                hash.add(&output.text);
+                // What stands around a text from outside is made anew for every call.
+                hash.add(&without_seals(&output.text));
             }
         }
     }

@@ -82,6 +82,33 @@ fn workers_record_where_the_command_said() {
     assert_eq!(results, ["Done: second", "Done: first"]);
 }
 
+/// Tasks that ask the same are answered in the order of the recording, and every process begins at its beginning: what
+/// another one was told is not used up.
+#[test]
+fn two_processes_that_ask_the_same_are_answered_alike() {
+    let home = home();
+    let script = home.script(&json!({"helper": [{"text": "first"}]}));
+    json_of(&home, &script, &["run", "helper", "it", "--record", "run.jsonl"]);
+    let path = home.project().join("run.jsonl");
+    let first = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{first}{}", first.replace("first", "second"))).unwrap();
+    let both = json_of(&home, "replay:run.jsonl", &["parallel", "helper=it", "helper=it"]);
+    let mut results: Vec<&str> =
+        both["results"].as_array().unwrap().iter().map(|one| one["result"].as_str().unwrap()).collect();
+    results.sort_unstable();
+    assert_eq!(results, ["first", "second"], "one process gives out each answer once");
+    for _ in 0..3 {
+        assert_eq!(json_of(&home, "replay:run.jsonl", &["run", "helper", "it"])["result"], "first");
+    }
+    let spawned: Vec<Value> = (0..2).map(|_| json_of(&home, "replay:run.jsonl", &["spawn", "helper", "it"])).collect();
+    for task in &spawned {
+        let id = task["task_id"].as_str().unwrap();
+        assert_eq!(home.locum(&["wait", id]).code, Some(0));
+        let answer: Value = serde_json::from_str(&home.locum(&["collect", id, "--json"]).stdout).unwrap();
+        assert_eq!(answer["result"], "first", "{answer}");
+    }
+}
+
 #[test]
 fn what_cannot_be_recorded_to_is_refused_before_anything_is_asked() {
     let home = home();

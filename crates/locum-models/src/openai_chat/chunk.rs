@@ -34,6 +34,9 @@ pub(super) struct Choice<'a> {
 pub(super) struct Delta<'a> {
     #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
+    /// What the model thinks before it answers.
+    #[serde(borrow)]
+    pub(super) reasoning_content: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) refusal: Option<&'a RawValue>,
     #[serde(borrow)]

@@ -1,10 +1,13 @@
 //! A reply put together from the events of a stream, or from one whole completion.
 
 use locum_core::transcript::{Reply, Stop};
+use serde_json::json;
 
+use super::FORMAT;
 use super::chunk::{CallDelta, Choice, Chunk, Delta as WireDelta, FunctionDelta, Usage};
 use crate::api::{Draft, Progress};
 use crate::calls::{Keep, Piece};
+use crate::encoding;
 use crate::failure;
 use crate::json_text::{arguments_of, optional_text, text_of};
 use crate::model::{Delta, Deltas, ModelError};
@@ -18,6 +21,9 @@ const DONE: &[u8] = b"[DONE]";
 pub(super) struct Partial {
     said: Said,
     refusal: String,
+    /// What the model thought, and which one it was, where it wants that back.
+    reasoning: String,
+    reasoning_of: Option<String>,
     finish: Option<Finish>,
     usage: Option<Usage>,
     has_begun: bool,
@@ -95,7 +101,7 @@ impl Draft for Partial {
 
     fn finish(self: Box<Self>, sent_bytes: u64, _deltas: &mut Deltas<'_>) -> Result<Reply, ModelError> {
         let tokens = self.usage.and_then(Usage::count).unwrap_or_else(|| self.said.estimate(sent_bytes));
-        let Self { said, refusal, finish, .. } = *self;
+        let Self { said, refusal, finish, reasoning, reasoning_of, .. } = *self;
         let (keep, stop) = match finish {
             // What was cut off by a filter is not acted on.
             Some(Finish::Filter) => (Keep::None, Stop::Refused("content filter".to_owned())),
@@ -105,11 +111,20 @@ impl Draft for Partial {
             Some(Finish::Stop) | None => (Keep::All, Stop::End),
         };
         let (text, tool_calls) = said.finish(keep);
-        Ok(Reply { text, tool_calls, stop, tokens, opaque: None })
+        let is_wanted = stop == Stop::ToolUse && !reasoning.is_empty();
+        let opaque = reasoning_of
+            .filter(|_| is_wanted)
+            .map(|model| encoding::opaque(FORMAT, &model, vec![json!({ "reasoning_content": reasoning })]));
+        Ok(Reply { text, tool_calls, stop, tokens, opaque })
     }
 }
 
 impl Partial {
+    /// A reply of a model that wants back what it thought.
+    pub(super) fn keeping_reasoning(model: &str) -> Self {
+        Self { reasoning_of: Some(model.to_owned()), ..Self::default() }
+    }
+
     fn take_choice(&mut self, choice: Choice<'_>, deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
         self.has_begun = true;
         if let Some(word) = choice.finish_reason.as_deref().filter(|word| !word.is_empty()) {
@@ -128,6 +143,11 @@ impl Partial {
     /// Takes a piece of a message. Returns whether it said something that is shown.
     fn take_delta(&mut self, delta: WireDelta<'_>, deltas: &mut Deltas<'_>) -> bool {
         let mut spoke = self.said.say(&optional_text(delta.content), deltas);
+        if self.reasoning_of.is_some() {
+            let thought = optional_text(delta.reasoning_content);
+            self.said.count(thought.len());
+            self.reasoning.push_str(&thought);
+        }
         if let Some(refusal) = delta.refusal {
             let text = text_of(refusal);
             self.said.count(text.len());

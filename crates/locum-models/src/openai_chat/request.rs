@@ -8,14 +8,11 @@ use locum_core::transcript::{Message, Prompt, Reply, ToolCall, ToolSpec, ToolUse
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::schema_tools;
+use super::{FORMAT, schema_tools};
 use crate::encoding::{self, TAIL_BYTES, write, write_field};
 use crate::http::Segments;
 use crate::model::Prefix;
 use crate::providers::Dialect;
-
-/// The name of this encoding in a [`Prefix`].
-const FORMAT: &str = "openai_chat";
 
 /// The same, with tools as a schema.
 const SCHEMA_FORMAT: &str = "openai_chat_schema";
@@ -51,7 +48,7 @@ fn extend(prompt: &Prompt<'_>, prefix: &mut Prefix, dialect: &Dialect) {
                 let (role, content) = schema_tools::said(message);
                 write(json, &json!({ "role": role, "content": content }));
             } else {
-                write(json, &WireMessage::from(message));
+                write(json, &WireMessage::of(message, prompt.model));
             }
         }
     });
@@ -117,6 +114,8 @@ enum WireMessage<'a> {
     },
     Assistant {
         content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<&'a str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<WireCall<'a>>,
     },
@@ -152,15 +151,21 @@ struct WireToolFunction<'a> {
     parameters: &'a Value,
 }
 
-impl<'a> From<&'a Message> for WireMessage<'a> {
-    fn from(message: &'a Message) -> Self {
+impl<'a> WireMessage<'a> {
+    /// A message as this model is sent it: what it thought itself, and nobody else, is part of it.
+    fn of(message: &'a Message, model: &str) -> Self {
         match message {
             Message::User(content) => Self::User { content },
-            Message::Assistant(Reply { text, tool_calls, .. }) => Self::Assistant {
-                // Beside tool calls the API itself says null for no text; alone, it wants a string.
-                content: (!text.is_empty() || tool_calls.is_empty()).then_some(text),
-                tool_calls: tool_calls.iter().map(WireCall::from).collect(),
-            },
+            Message::Assistant(reply) => {
+                let Reply { text, tool_calls, .. } = reply;
+                let thought = encoding::own_blocks(FORMAT, model, reply).and_then(|blocks| blocks.first());
+                Self::Assistant {
+                    // Beside tool calls the API itself says null for no text; alone, it wants a string.
+                    content: (!text.is_empty() || tool_calls.is_empty()).then_some(text),
+                    reasoning_content: thought.and_then(|block| block["reasoning_content"].as_str()),
+                    tool_calls: tool_calls.iter().map(WireCall::from).collect(),
+                }
+            }
             Message::Tool { call_id, output, .. } => Self::Tool { tool_call_id: call_id, content: &output.text },
         }
     }

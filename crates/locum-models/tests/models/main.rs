@@ -6,5 +6,7 @@ mod asking;
 mod conformance;
 mod openai_chat;
 mod openai_chat_failures;
+mod openai_chat_reasoning;
 mod openai_chat_transport;
 mod server;
+mod tls;
