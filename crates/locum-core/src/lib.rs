@@ -18,6 +18,7 @@ pub mod task;
 
 pub mod admission;
 pub mod budget;
+pub mod input_schema;
 pub mod permission;
 pub mod release;
 pub mod routing;
@@ -26,4 +27,5 @@ pub mod session;
 pub mod board;
 pub mod liveness;
 pub mod neutral;
+pub mod outside;
 pub mod shared_context;

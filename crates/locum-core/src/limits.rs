@@ -278,6 +278,11 @@ pub const WORKERS_LOST_MAX: u32 = 3;
 /// turn, however they are written.
 pub const FRAME_BYTES_MAX: usize = 128 * 1024 * 1024;
 
+/// Levels of the schema of a tool's input that a user wrote: more than anybody calls by hand.
+pub const INPUT_SCHEMA_DEPTH_MAX: usize = 16;
+/// Parts of such a schema: the model reads all of it in every request.
+pub const INPUT_SCHEMA_PARTS_MAX: usize = 500;
+
 /// Bytes of an agent file.
 pub const AGENT_FILE_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of an agent file's frontmatter.

@@ -19,7 +19,7 @@ use crate::progress::Hub;
 use crate::recorder::Recorder;
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::tools::Tool;
+use crate::tools::{Seals, Tool};
 use crate::waits::Waits;
 use crate::writers::Writers;
 
@@ -35,6 +35,8 @@ pub(crate) struct Hands {
     /// Where worktrees of tasks are kept, if anywhere.
     pub(crate) worktrees: Option<PathBuf>,
     pub(crate) writers: Arc<Writers>,
+    /// Where the seals of texts from outside come from.
+    pub(crate) seals: Arc<Seals>,
     pub(crate) hub: Hub,
     pub(crate) redactor: Redactor,
     pub(crate) log: OperationLog,

@@ -19,8 +19,8 @@ use tokio::time::Instant;
 
 use crate::pool::Pool;
 use crate::process::is_running;
-use crate::sandbox::{ENTRANCE_PORT, Level, Order, OutputTo, Report, Running, Sandbox, make_private};
-use crate::web::{Dialer, Passage};
+use crate::sandbox::{Level, Order, OutputTo, Report, Running, Sandbox, make_private};
+use crate::web::{Dialer, Passage, proxy_variables};
 
 /// How long beyond its grace period a launcher may take to report: it only waits for the kernel then.
 const REPORT_MS_MAX: u64 = 2_000;
@@ -68,17 +68,6 @@ impl TaskBadge {
             level: None,
             network: Vec::new(),
         }
-    }
-
-    /// What tells programs where the way out is. What they serve themselves they reach without it, unless the user named
-    /// this machine.
-    fn proxy_variables(&self) -> Vec<(String, String)> {
-        let names_machine = self.network.iter().flatten().any(|pattern| pattern.names_machine());
-        let around = if names_machine { "" } else { "localhost,127.0.0.1,::1" };
-        let proxy = format!("http://127.0.0.1:{ENTRANCE_PORT}");
-        let proxies = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"].map(|name| (name, proxy.as_str()));
-        let all = proxies.into_iter().chain([("NO_PROXY", around), ("no_proxy", around)]);
-        all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
     fn variables(&self) -> [(String, String); 4] {
@@ -220,7 +209,7 @@ impl Jobs {
         // Without a network of its own there is no entrance to it; that is said when the task is accepted.
         if order.level == Level::Full && !task.network.is_empty() {
             order.has_entrance = true;
-            order.variables.extend(task.proxy_variables());
+            order.variables.extend(proxy_variables(&task.network));
         }
         Ok(order)
     }

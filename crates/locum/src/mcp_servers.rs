@@ -28,6 +28,7 @@ use locum_core::admission::KnownServer;
 use locum_core::limits;
 use locum_core::task::plan::GrantedTool;
 use locum_core::transcript::{Repeat, ToolOutput, ToolSpec};
+use locum_models::access::Access;
 use locum_models::http::{HttpClient, Proxy};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -37,7 +38,9 @@ use self::connection::{CallFailure, Connection, Era, OpenFailure};
 use self::conversation::{Hearing, Trouble};
 use self::pins::{Manifest, PinBoard, PinnedTool, Stamp};
 use crate::hands::granted;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Level, Sandbox};
+use crate::tools::ToolScope;
+use crate::web::Dialer;
 
 pub(crate) use self::description::check_name;
 pub use self::description::{McpServer, ServerCommand, ServerUrl, Way};
@@ -57,11 +60,19 @@ pub(crate) struct McpServers {
     state: Mutex<State>,
 }
 
-/// How addresses are reached.
+/// How addresses are reached, by locum and by the programs of servers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Network {
+    pub(crate) dialer: Arc<Dialer>,
     pub(crate) proxy: Proxy,
     pub(crate) ca_file: Option<PathBuf>,
+}
+
+impl Network {
+    pub(crate) fn of(access: &Access, dialer: &Arc<Dialer>) -> Self {
+        let (proxy, ca_file) = (access.proxy.clone(), access.ca_file.clone());
+        Self { dialer: Arc::clone(dialer), proxy, ca_file }
+    }
 }
 
 #[derive(Default)]
@@ -101,6 +112,14 @@ impl McpServers {
         self.servers.iter().find(|server| server.name == name)
     }
 
+    /// What a server's program is shut into; none for one that is elsewhere.
+    fn level_of(&self, server: &McpServer) -> Option<Level> {
+        match &server.way {
+            Way::Command(command) => command.level.or(self.sandbox.as_ref().map(Sandbox::level)),
+            Way::Url(_) => None,
+        }
+    }
+
     /// Whether there is nothing to reach.
     pub(crate) fn is_empty(&self) -> bool {
         self.servers.is_empty()
@@ -123,6 +142,7 @@ impl McpServers {
                 tools: good.iter().map(|tool| grant(&server.name, tool)).collect(),
                 suspended: suspended.iter().map(|tool| tool.pinned.shown_name(&server.name)).collect(),
                 problem,
+                sandbox: self.level_of(server).map(|level| level.to_string()),
             }
         });
         let elsewhere = self.left_out.iter().map(|(name, why)| KnownServer {
@@ -130,6 +150,7 @@ impl McpServers {
             tools: Vec::new(),
             suspended: Vec::new(),
             problem: Some(why.clone()),
+            sandbox: None,
         });
         here.chain(elsewhere).collect()
     }
@@ -181,8 +202,9 @@ impl McpServers {
         Some(BorrowedTool::new(spec, server.name.clone(), tool.pinned.name, Arc::clone(self)))
     }
 
-    /// Calls a tool of a server for a task below `root`. Whatever goes wrong is an output that the model reads.
-    pub(crate) async fn call(&self, server: &str, tool: &str, input: Value, root: &Path) -> ToolOutput {
+    /// Calls a tool of a server for a task. Whatever goes wrong is an output that the model reads.
+    pub(crate) async fn call(&self, server: &str, tool: &str, input: Value, scope: &ToolScope) -> ToolOutput {
+        let (root, seals) = (scope.root.as_path(), &*scope.seals);
         let refused = |why: String| ToolOutput::failed(format!("the MCP server `{server}` cannot be used: {why}"));
         let Value::Object(input) = input else { return ToolOutput::failed("the input must be a JSON object") };
         let Some(described) = self.server(server) else { return refused("it is not there any more".to_owned()) };
@@ -195,9 +217,9 @@ impl McpServers {
         }
         let patience = Duration::from_secs(described.call_seconds);
         match tokio::time::timeout(patience, connection.call(tool, input)).await {
-            Ok(Ok(result)) => answer::output(server, &result),
+            Ok(Ok(result)) => answer::output(server, &result, seals),
             Ok(Err(CallFailure::Refused(why))) => {
-                ToolOutput::failed(crate::tools::marked_as_outside(&format!("the MCP server `{server}`"), &why))
+                ToolOutput::failed(seals.marked(&format!("the MCP server `{server}`"), &why, ""))
             }
             Ok(Err(CallFailure::Lost(why))) => {
                 self.retire(&(server.to_owned(), root.to_owned()), &connection);
@@ -297,7 +319,8 @@ impl McpServers {
         let trouble = Trouble::default();
         match &server.way {
             Way::Command(command) => {
-                let started = program::start(&server.name, command, self.sandbox.as_ref(), root).await;
+                let started =
+                    program::start(&server.name, command, self.sandbox.as_ref(), root, &self.network.dialer).await;
                 let program::Started { program, stream, complaints } = started.map_err(OpenFailure::Failed)?;
                 let (reader, writer) = stream.into_split();
                 let hearing = Hearing::new(reader, Some(complaints), trouble.clone());

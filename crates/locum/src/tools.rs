@@ -53,7 +53,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::command_tool::CommandTool;
 pub(crate) use self::content::hash as content_hash;
 use self::desk_tool::DeskTool;
-pub(crate) use self::outside::marked as marked_as_outside;
+pub(crate) use self::outside::Seals;
 use self::reading::ReadingTool;
 pub(crate) use self::web_fetch::WebFetch;
 pub(crate) use self::web_search::{SearchEngine, SearchKind, WebSearch};
@@ -186,6 +186,8 @@ pub struct ToolScope {
     pub(crate) permissions: Permissions,
     /// Who writes which files.
     pub(crate) writers: Arc<Writers>,
+    /// Where the seals of texts from outside come from.
+    pub(crate) seals: Arc<Seals>,
     /// Where blocking work runs.
     pub(crate) pool: Arc<Pool>,
     /// The task that calls, as its commands know it.

@@ -23,5 +23,5 @@ pub(crate) mod testing;
 pub(crate) use address::Address;
 pub(crate) use client::{Ask, Client};
 pub(crate) use dialer::{Dialer, Reach};
-pub(crate) use gate::{Gate, Passage};
+pub(crate) use gate::{Gate, Passage, proxy_variables};
 pub(crate) use page::Page;

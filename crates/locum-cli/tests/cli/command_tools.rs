@@ -54,6 +54,17 @@ fn run(home: &Home, level: &str, calls: &[(&str, Value)]) -> Ran {
     home.locum(&["run", "maker", "go", "--json", "--sandbox", level, "--agents", "agents", "--model", &model])
 }
 
+/// What every call was answered.
+fn answered(home: &Home, level: &str, calls: &[(&str, Value)]) -> Vec<String> {
+    let ran = run(home, level, calls);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(answer["receipt"]["sandbox"], level);
+    let logs = home.locum(&["logs", answer["task_id"].as_str().unwrap(), "--json"]);
+    let records = logs.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    records.filter_map(|record| Some(record["event"]["output"]["text"].as_str()?.to_owned())).collect()
+}
+
 #[test]
 fn a_command_is_a_tool() {
     for level in LEVELS {
@@ -69,20 +80,43 @@ fn a_command_is_a_tool() {
             ("deaf", json!({"much": "x".repeat(100_000)})),
             ("missing", nothing),
         ];
-        let ran = run(&home, level, &calls);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-        let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
-        assert_eq!(answer["receipt"]["sandbox"], level);
-        let logs = home.locum(&["logs", answer["task_id"].as_str().unwrap(), "--json"]);
-        let records = logs.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let told: Vec<String> =
-            records.filter_map(|record| Some(record["event"]["output"]["text"].as_str()?.to_owned())).collect();
+        let told = answered(&home, level, &calls);
         assert_eq!(told[0], "{\"TEXT\":\"HäLLO\"}", "{level}");
         assert_eq!(told[1], "half\n\n[it complained: why]\n[exit code 3]", "{level}");
         assert!(told[2].starts_with("begun\n[timed out after 1 s and was stopped ("), "{level} {}", told[2]);
         assert!(told[3].starts_with("1\n2\n") && told[3].ends_with("\n100000") && told[3].contains("the whole is in"));
         assert!(told[4].contains("no-such-program") && told[4].ends_with("[exit code 127]"), "{level} {}", told[4]);
     }
+}
+
+#[test]
+fn an_input_that_does_not_fit_its_schema_runs_nothing() {
+    let settings = "[tools.mark]\ndescription = \"Marks\"\ncommand = \"cat > marked\"\n[tools.mark.schema]\n\
+                    type = \"object\"\nrequired = [\"city\"]\nadditionalProperties = false\n\
+                    properties.city = { type = \"string\", enum = [\"Rome\", \"Oslo\"] }\n";
+    let home = home(settings);
+    home.write("agents/maker.md", "---\nname: maker\ndescription: Makes\ntools: mark\n---\nGo.\n");
+    let calls = [
+        ("mark", json!({})),
+        ("mark", json!({"city": 3})),
+        ("mark", json!({"city": "Rom"})),
+        ("mark", json!({"city": "Rome", "town": 1})),
+        ("mark", json!(["Rome"])),
+    ];
+    let told = answered(&home, "none", &calls);
+    assert!(!home.project().join("marked").exists());
+    assert_eq!(
+        told,
+        [
+            "invalid input: `city` is missing",
+            "invalid input: `city` must be of the type string, and is of the type number",
+            "invalid input: `city` must be one of \"Rome\", \"Oslo\"",
+            "invalid input: `town` is no field of it; those are: city",
+            "The input must be a JSON object.",
+        ]
+    );
+    assert_eq!(answered(&home, "none", &[("mark", json!({"city": "Oslo"}))]), ["[no output]"]);
+    assert!(home.project().join("marked").exists());
 }
 
 #[test]

@@ -34,6 +34,7 @@ mod escapes;
 mod face_files;
 mod faces;
 mod failures;
+mod git_in_sandbox;
 mod install;
 mod limits;
 mod mcp;

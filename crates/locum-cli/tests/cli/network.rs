@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
+use crate::borrowed_tools::{FIXTURE, run, settings};
 use crate::commands::{bash, is_possible};
 use crate::home::Home;
 
 /// A server on this machine that counts who comes, and answers each with a word.
-fn server() -> (u16, Arc<AtomicUsize>) {
+fn server_at_work() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let visits = Arc::new(AtomicUsize::new(0));
@@ -63,7 +64,7 @@ fn a_command_reaches_the_hosts_that_are_named_and_no_others() {
     if !is_possible(&home, "full") {
         return;
     }
-    let (port, visits) = server();
+    let (port, visits) = server_at_work();
     let commands = [
         through_proxy(&format!("GET http://127.0.0.1:{port}/ HTTP/1.1")),
         through_proxy(&format!("GET http://127.0.0.2:{port}/ HTTP/1.1")),
@@ -74,7 +75,7 @@ fn a_command_reaches_the_hosts_that_are_named_and_no_others() {
     let (answers, warnings) = answers(&home, "full", "[127.0.0.1]", &commands);
     assert!(answers[0].starts_with("HTTP/1.1 200 OK") && answers[0].ends_with("hello"), "{answers:?}");
     for (answer, host) in answers[1..].iter().zip(["127.0.0.2", "localhost"]) {
-        let why = format!("{host}:{port} is not in this agent's `network` list (127.0.0.1)");
+        let why = format!("{host}:{port} is not in the `network` list (127.0.0.1)");
         assert!(answer.starts_with("HTTP/1.1 403 Forbidden") && answer.contains(&format!("locum: {why}")), "{answer}");
         assert!(answer.ends_with(&format!("[network: {why}]")), "{answer}");
     }
@@ -89,7 +90,7 @@ fn a_job_reaches_them_for_as_long_as_it_runs() {
     if !is_possible(&home, "full") {
         return;
     }
-    let (port, visits) = server();
+    let (port, visits) = server_at_work();
     let ask = through_proxy(&format!("GET http://127.0.0.1:{port}/ HTTP/1.1"));
     home.write(
         "agents/net.md",
@@ -110,10 +111,54 @@ fn without_namespaces_there_is_no_network_and_that_is_said() {
     if !is_possible(&home, "landlock") {
         return;
     }
-    let (port, visits) = server();
+    let (port, visits) = server_at_work();
     let commands = [format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo ${{http_proxy-none}}")];
     let (answers, warnings) = answers(&home, "landlock", "[127.0.0.1]", &commands);
     assert!(answers[0].contains("Operation not permitted") || answers[0].contains("none"), "{answers:?}");
     let why = "the hosts of `network` are not reached: the sandbox `landlock` has no network";
     assert_eq!((visits.load(Ordering::SeqCst), warnings), (0, vec![json!(why)]));
+}
+
+/// What a server of the user with these settings gets when it asks an address of this machine, and the task's answer.
+fn asked_by_server(server: &str, level: &str, host: &str) -> (Value, String, usize) {
+    let home = Home::new();
+    let (port, visits) = server_at_work();
+    home.write("reach.sh", &through_proxy(&format!("GET http://{host}:{port}/ HTTP/1.1")));
+    let reach = "text \"$(bash reach.sh 2>&1 | tr -d '\\r\\n\"' | tail -c 120)\"";
+    home.write("server.sh", &FIXTURE.replace("echo call >>calls.txt && text counted", reach));
+    settings(&home, &format!("[mcp_servers.f]\ncommand = \"sh\"\nargs = [\"server.sh\"]\n{server}"));
+    let agents = home.root().join("agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let file = "---\nname: borrower\ndescription: Borrows.\ntools: mcp__f\n---\nBorrow.\n";
+    std::fs::write(agents.join("borrower.md"), file).unwrap();
+    let (answer, outputs) = run(&home, level, &["mcp__f__count"]);
+    (answer, outputs.concat(), visits.load(Ordering::SeqCst))
+}
+
+#[test]
+fn a_server_reaches_the_hosts_that_its_settings_name_and_no_others() {
+    if !is_possible(&Home::new(), "full") {
+        return;
+    }
+    let named = "network = [\"127.0.0.1\"]";
+    let (answer, said, visits) = asked_by_server(named, "full", "127.0.0.1");
+    assert!(said.contains("hello") && visits == 1, "{said}");
+    assert_eq!(answer["receipt"]["mcp_sandboxes"], json!({"f": "full"}));
+    let (_, said, visits) = asked_by_server(named, "full", "127.0.0.2");
+    assert!(said.contains("is not in the `network` list (127.0.0.1)") && visits == 0, "{said}");
+    // Without a list there is no way out at all.
+    let (_, said, visits) = asked_by_server("", "full", "127.0.0.1");
+    assert!(!said.contains("hello") && visits == 0, "{said}");
+}
+
+#[test]
+fn a_server_whose_hosts_cannot_be_kept_to_is_not_started() {
+    if !is_possible(&Home::new(), "landlock") {
+        return;
+    }
+    let (answer, _, visits) = asked_by_server("network = [\"127.0.0.1\"]", "landlock", "127.0.0.1");
+    let told = answer["receipt"]["tools"]["dropped"].to_string();
+    assert!(told.contains("its `network` needs the sandbox `full`") && visits == 0, "{answer}");
+    let (answer, ..) = asked_by_server("sandbox = \"landlock\"", "full", "127.0.0.1");
+    assert_eq!(answer["receipt"]["mcp_sandboxes"], json!({"f": "landlock"}));
 }

@@ -26,3 +26,4 @@ mod secrets;
 
 mod settings;
 mod worktrees;
+mod writers;

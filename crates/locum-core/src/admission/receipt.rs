@@ -57,6 +57,7 @@ impl Given<'_> {
             isolation: self.isolation,
             sandbox: sandbox.map(str::to_owned),
             mcp_servers: self.granted.servers.clone(),
+            mcp_sandboxes: self.granted.sandboxes.clone(),
             origins: self.values(&said(agent)).into_iter().map(named).collect(),
             not_honoured: kept.map(|(name, why)| Dropped { name: name.to_owned(), why: why.to_owned() }).collect(),
         }

@@ -3,6 +3,8 @@
 //! An agent asks for a server with `mcpServers`, or for tools of it by name: `mcp__server__tool` for one,
 //! `mcp__server` for all. Where it does both, `mcpServers` bounds the names.
 
+use std::collections::BTreeMap;
+
 use crate::admission::Premises;
 use crate::agent::AgentSpec;
 use crate::agent::tool_names::covers;
@@ -22,6 +24,8 @@ pub struct KnownServer {
     pub suspended: Vec<String>,
     /// Why none of its tools can be had.
     pub problem: Option<String>,
+    /// What its program is shut into; none for one that is elsewhere.
+    pub sandbox: Option<String>,
 }
 
 /// The server that a name of a tool list leads to.
@@ -102,6 +106,12 @@ fn usable<'a>(server: &str, premises: &Premises<'a>) -> Result<&'a KnownServer, 
         None => Ok(known),
         Some(problem) => Err(format!("the MCP server `{server}` cannot be used: {problem}")),
     }
+}
+
+/// What the programs of these servers are shut into, by name.
+pub(super) fn sandboxes(names: &[String], premises: &Premises<'_>) -> BTreeMap<String, String> {
+    let level = |name: &String| Some((name.clone(), known(name, premises)?.sandbox.clone()?));
+    names.iter().filter_map(level).collect()
 }
 
 /// Whether the agent's list of servers, where it has one, holds the server of this tool.

@@ -1,5 +1,7 @@
 //! Which tools a task gets: what the agent asks for, less what does not exist, is denied, or its parent lacks.
 
+use std::collections::BTreeMap;
+
 use crate::admission::{Premises, servers};
 use crate::agent::AgentSpec;
 use crate::agent::tool_names::{CHANGING_NOTHING, MANAGE_TASKS, READING, SUBAGENT, WORKING, canonical, covers};
@@ -14,6 +16,8 @@ pub(super) struct Granted {
     pub(super) receipt: ToolsReceipt,
     /// The MCP servers of which it has tools.
     pub(super) servers: Vec<String>,
+    /// What the programs of those are shut into.
+    pub(super) sandboxes: BTreeMap<String, String>,
     /// What to say about those that it does not reach.
     pub(super) unreached: Vec<String>,
 }
@@ -49,7 +53,8 @@ pub(super) fn grant(agent: &AgentSpec, face: &FaceDefaults, premises: &Premises<
     let effective = tools.iter().map(|tool| tool.name.clone()).collect();
     let (reached, unreached) = servers::receipt(agent, &tools, premises);
     let receipt = ToolsReceipt { requested: agent.tools.clone(), effective, dropped };
-    Granted { tools, receipt, servers: reached, unreached }
+    let sandboxes = servers::sandboxes(&reached, premises);
+    Granted { tools, receipt, servers: reached, sandboxes, unreached }
 }
 
 /// A tool, where nothing may be changed.

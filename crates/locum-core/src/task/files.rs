@@ -54,6 +54,18 @@ impl Task {
         }
     }
 
+    /// What its open calls were about to do when their starts were recorded.
+    pub fn intents(&self) -> impl Iterator<Item = &Intent> {
+        let pending: &[PendingCall] = match &self.phase {
+            Phase::Tooling(pending) => pending,
+            _ => &[],
+        };
+        pending.iter().filter(|pending| pending.is_open()).filter_map(|pending| match &pending.state {
+            ToolState::Started(intent) => intent.as_ref(),
+            ToolState::Asked | ToolState::Ended(_) => None,
+        })
+    }
+
     /// What the rules did not allow it to do, for whoever delegated.
     pub fn forbidden(&self) -> &[String] {
         &self.spent.forbidden

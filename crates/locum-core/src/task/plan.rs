@@ -231,6 +231,9 @@ pub struct Receipt {
     pub sandbox: Option<String>,
     /// Which MCP servers it reaches.
     pub mcp_servers: Vec<String>,
+    /// What those are shut into that are programs here, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp_sandboxes: BTreeMap<String, String>,
     /// Who said each of these, by name, and what was asked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub origins: BTreeMap<String, ValueReceipt>,

@@ -15,6 +15,7 @@ fn server(name: &str, tools: &[&str], suspended: &[&str], problem: Option<&str>)
         tools: tools.iter().map(granted).collect(),
         suspended: suspended.iter().map(full).collect(),
         problem: problem.map(str::to_owned),
+        sandbox: (name == "git").then(|| "full".to_owned()),
     }
 }
 
@@ -75,4 +76,16 @@ fn a_child_borrows_no_more_than_its_parent() {
     let (tools, reached, said) = check(Some("find mcp__git"), None, Some(&["find", "mcp__git__log"]));
     assert_eq!((tools.as_str(), reached.as_str()), ("find mcp__git__log", "git"));
     assert!(said.contains("mcp__git__show: the task that delegates does not have it"), "{said}");
+}
+
+#[test]
+fn the_receipt_says_what_the_programs_of_servers_are_shut_into() {
+    let mut world = world();
+    world.add("a", |agent| {
+        agent.tools = None;
+        agent.mcp_servers = Some(vec!["git".to_owned(), "web".to_owned()]);
+    });
+    let receipt = world.accept(json!({"agent": "a", "task": "t"})).plan.receipt.clone();
+    assert_eq!(receipt.mcp_servers, ["git", "web"]);
+    assert_eq!(json!(receipt)["mcp_sandboxes"], json!({"git": "full"}));
 }

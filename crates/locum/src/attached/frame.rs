@@ -102,6 +102,8 @@ pub(super) enum Wanted {
     Prepared { name: String, input: Value },
     /// What a call of one of the parent's tools answers.
     Output { name: String, input: Value, intent: Option<Intent> },
+    /// That a file is this task's until it ends.
+    Claim { path: String },
     /// Whether somebody agrees to a call.
     Consent(Asked),
 }
@@ -117,6 +119,7 @@ pub(super) enum Given {
     Prepared { subject: Subject, intent: Option<Intent> },
     Output(ToolOutput),
     ToolLayer { why: String },
+    Claimed { refused: Option<String> },
     Consent(Said),
 }
 

@@ -62,6 +62,16 @@ impl Link {
         }
     }
 
+    /// Asks the parent for a file, for as long as the task lasts.
+    pub(crate) async fn claim(&self, path: &str) -> Result<(), String> {
+        match self.get(Wanted::Claim { path: path.to_owned() }).await {
+            Ok(Given::Claimed { refused: None }) => Ok(()),
+            Ok(Given::Claimed { refused: Some(why) }) => Err(why),
+            Ok(other) => Err(format!("cannot be written: {}", unexpected(&other))),
+            Err(error) => Err(format!("cannot be written: {error}")),
+        }
+    }
+
     /// Sends a line to the operation log.
     pub(crate) fn log(&self, line: String) {
         // A log that cannot be written never stops the work that it describes.

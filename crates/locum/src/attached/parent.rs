@@ -213,6 +213,14 @@ impl<'a, 'b> Parent<'a, 'b> {
                     self.line.run(id, Box::pin(async move { (id, consent(asker, asked.into()).await) }));
                     None
                 }
+                Turn::Wanted { id, wanted: Wanted::Claim { path } } => {
+                    let pen = self.post.engine.hands.writers.pen(&self.post.lease.uid, self.task.root());
+                    self.line.run(
+                        id,
+                        Box::pin(async move { (id, Given::Claimed { refused: pen.claim(&path).await.err() }) }),
+                    );
+                    None
+                }
                 Turn::Wanted { id, wanted: Wanted::Prepared { name, input } } => {
                     self.run(id, &name, None, |tool, scope| Box::pin(prepared(tool, scope, input)));
                     None

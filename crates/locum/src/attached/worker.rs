@@ -19,6 +19,7 @@ use crate::journal::Journal;
 use crate::launch::WorkerError;
 use crate::operation_log::OperationLog;
 use crate::tools::standard_tools;
+use crate::writers::Others;
 
 /// How often a worker says that it is there: often enough that one missing word means nothing to any limit.
 const ALIVE: Duration = Duration::from_secs(1);
@@ -116,6 +117,7 @@ fn desk(order: Order, link: &Arc<Link>) -> Result<Desk, BuildError> {
     };
     let mut builder = Desk::builder()
         .answered_by(Arc::new(ParentModel(Arc::clone(link))))
+        .writing_among(Others::Parent(Arc::clone(link)))
         .session(order.session.id.as_str())
         .root(order.root)
         .patience(patience)

@@ -42,6 +42,7 @@ use crate::tools::Tool;
 use crate::waits::Waits;
 use crate::web::Dialer;
 use crate::worker::Worker;
+use crate::writers::{Others, Writers};
 
 /// Builds an engine and the first [`Desk`] of it.
 ///
@@ -84,6 +85,7 @@ use crate::worker::Worker;
 /// ```
 pub struct DeskBuilder {
     store: Option<Arc<dyn Store>>,
+    others: Option<Others>,
     tools: Vec<Arc<dyn Tool>>,
     roster: Roster,
     search: Option<Search>,
@@ -140,6 +142,7 @@ impl Default for DeskBuilder {
             session: "main".to_owned(),
             root: None,
             worktrees: None,
+            others: None,
             limits: Limits::default(),
             enabled: true,
             strict: false,
@@ -393,7 +396,7 @@ impl DeskBuilder {
         if self.apart && worker_program.is_none() {
             return Err(BuildError::NoWorker);
         }
-        let network = Network { proxy: self.access.proxy.clone(), ca_file: self.access.ca_file.clone() };
+        let network = Network::of(&self.access, &self.dialer);
         let mut registry = Registry::new(self.access);
         if let Some(everyone) = self.everyone {
             registry = registry.answered_by(everyone);
@@ -409,6 +412,7 @@ impl DeskBuilder {
         let staff = Staff::new(cleaned(&self.roster, &self.redactor)?, self.search, self.redactor.clone());
         let servers = McpServers::new(self.servers, self.left_out_servers, self.pins, self.sandbox.clone(), network);
         let servers = Arc::new(servers);
+        let others = self.others.unwrap_or_else(|| Others::in_store(self.store.as_ref()));
         let engine = Engine {
             hands: Hands {
                 store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
@@ -419,7 +423,8 @@ impl DeskBuilder {
                 jobs: Arc::new(Jobs::new(self.sandbox, self.dialer)),
                 servers,
                 worktrees: self.worktrees,
-                writers: Arc::default(),
+                writers: Arc::new(Writers::among(others)),
+                seals: Arc::default(),
                 hub: Hub::default(),
                 redactor: self.redactor,
                 log: self.log,

@@ -183,6 +183,7 @@ pub(crate) fn scope(task: &Task, hands: &Hands, desk: &Desk, stop: CancellationT
         files: Arc::clone(task.files()),
         permissions: grants.permissions.clone(),
         writers: Arc::clone(&hands.writers),
+        seals: Arc::clone(&hands.seals),
         pool: Arc::clone(&hands.pool),
         task: TaskBadge::of(task.plan()),
         jobs: Arc::clone(&hands.jobs),

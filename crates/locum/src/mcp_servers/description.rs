@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use locum_core::limits;
+use locum_core::permission::HostPattern;
 use secrecy::SecretString;
 
 use crate::sandbox::Level;
@@ -41,6 +42,8 @@ pub struct ServerCommand {
     pub directory: Option<PathBuf>,
     /// Further directories that it may read.
     pub readable: Vec<PathBuf>,
+    /// The hosts that it may reach, through a proxy that refuses all others; none if this is empty.
+    pub network: Vec<HostPattern>,
     /// What it is shut into, where that is not what commands are shut into.
     pub level: Option<Level>,
 }

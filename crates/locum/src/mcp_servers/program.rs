@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use locum_core::limits;
@@ -12,6 +13,7 @@ use tokio::net::unix::pipe;
 
 use super::description::ServerCommand;
 use crate::sandbox::{Level, Order, OutputTo, Running, Sandbox, StandardFiles, make_private};
+use crate::web::{Dialer, Passage, proxy_variables};
 
 /// How long a server may take to end by itself when nobody speaks to it any more.
 const FAREWELL: Duration = Duration::from_millis(1_000);
@@ -38,6 +40,7 @@ pub(super) async fn start(
     command: &ServerCommand,
     sandbox: Option<&Sandbox>,
     root: &Path,
+    dialer: &Arc<Dialer>,
 ) -> Result<Started, String> {
     let sandbox = sandbox.ok_or("programs are not started here: this program was given no sandbox")?;
     let private = sandbox.private().join(format!("mcp-{name}-{}", ulid::Ulid::generate()));
@@ -50,7 +53,10 @@ pub(super) async fn start(
         let (stream, other) = UnixStream::pair().map_err(failed)?;
         let other = other.into_std().map_err(failed)?;
         other.set_nonblocking(false).map_err(failed)?;
-        let running = Running::start(sandbox, &order, OutputTo::Socket(other.into())).await?;
+        let mut running = Running::start(sandbox, &order, OutputTo::Socket(other.into())).await?;
+        if order.has_entrance {
+            running.let_through(Passage::new(std::slice::from_ref(&command.network), Arc::clone(dialer)));
+        }
         Ok((running, stream, complaints))
     };
     match started.await {
@@ -67,6 +73,17 @@ fn order(command: &ServerCommand, sandbox: &Sandbox, root: &Path, private: &Path
     let mut order = sandbox.order(command.level.unwrap_or(sandbox.level()), root, private)?;
     if let Some(directory) = &command.directory {
         order.directory = root.join(directory);
+    }
+    match order.level {
+        _ if command.network.is_empty() => {}
+        Level::Full => {
+            order.has_entrance = true;
+            order.variables.extend(proxy_variables(std::slice::from_ref(&command.network)));
+        }
+        // Failing is better than a server that seems to work.
+        Level::Landlock => return Err("its `network` needs the sandbox `full`: `landlock` has no network".to_owned()),
+        // Nothing keeps it from any host.
+        Level::None => {}
     }
     for (name, value) in &command.variables {
         order.variables.retain(|(known, _)| known != name);

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::McpServers;
 use super::pins::{self, Offer};
-use super::{McpServers, Way};
 
 /// How a server stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,14 +67,10 @@ impl McpServers {
                 input_schema: tool.pinned.input_schema,
                 changed: tool.changed.map(ChangedTool::from),
             });
-            let level = server.and_then(|server| match &server.way {
-                Way::Command(command) => command.level.or(self.sandbox.as_ref().map(crate::sandbox::Sandbox::level)),
-                Way::Url(_) => None,
-            });
             ServerStanding {
                 name: name.to_owned(),
                 target: server.map(super::McpServer::target).unwrap_or_default(),
-                sandbox: level.map(|level| level.to_string()),
+                sandbox: server.and_then(|server| self.level_of(server)).map(|level| level.to_string()),
                 tools: tools.collect(),
                 problem,
             }

@@ -29,6 +29,6 @@ impl Tool for BorrowedTool {
     }
 
     fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a> {
-        Box::pin(async move { Ok(self.servers.call(&self.server, &self.tool, input, &scope.root).await) })
+        Box::pin(async move { Ok(self.servers.call(&self.server, &self.tool, input, scope).await) })
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use locum_core::agent::roster::nearest;
 use locum_core::agent::tool_names::{self, OURS};
-use locum_core::limits;
 use locum_core::transcript::Repeat;
+use locum_core::{input_schema, limits};
 use serde_json::json;
 use toml::Value;
 
@@ -57,8 +57,9 @@ impl Settings {
                 return refused(line_of(text, name, None), message);
             };
             for (field, value) in fields {
-                if let Err(why) = check_field(name, field, value) {
-                    return refused(line_of(text, name, Some(field)), why);
+                if let Err(wrong) = check_field(name, field, value) {
+                    let line = line_of(text, name, Some(field));
+                    return refused(line_of_word(text, line, &wrong.word), wrong.message);
                 }
             }
             for field in ["description", "command"] {
@@ -116,15 +117,31 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_field(tool: &str, field: &str, value: &Value) -> Result<(), String> {
+/// What is wrong about a field, and the word in it that is at fault.
+struct WrongField {
+    word: String,
+    message: String,
+}
+
+impl From<String> for WrongField {
+    fn from(message: String) -> Self {
+        Self { word: String::new(), message }
+    }
+}
+
+fn check_field(tool: &str, field: &str, value: &Value) -> Result<(), WrongField> {
     let name = format!("{TOOLS}.{tool}.{field}");
-    let must = |what: &str| Err(format!("`{name}` must be {what}"));
+    let must = |what: &str| Err(format!("`{name}` must be {what}").into());
     match (field, value) {
         ("description", Value::String(text)) if !text.trim().is_empty() => Ok(()),
         ("description", _) => must("a text in quotes that says when to use the tool"),
         ("command", value) if command_of(value).is_some() => Ok(()),
         ("command", _) => must("a command line in quotes, or a list of a program and its arguments"),
-        ("schema", value) => schema_of(value).map(drop).map_err(|why| format!("`{name}` {why}")),
+        ("schema", value) => {
+            let schema = schema_of(value).map_err(|why| format!("`{name}` {why}"))?;
+            input_schema::check(&schema)
+                .map_err(|wrong| WrongField { message: format!("`{name}` {wrong}"), word: wrong.keyword })
+        }
         ("timeout", Value::Integer(seconds)) if (1..=limits::COMMAND_SECONDS_MAX as i64).contains(seconds) => Ok(()),
         ("timeout", _) => must(&format!("a number of seconds from 1 to {}", limits::COMMAND_SECONDS_MAX)),
         ("repeat", Value::String(word)) if matches!(word.as_str(), "safe" | "unsafe") => Ok(()),
@@ -135,7 +152,7 @@ fn check_field(tool: &str, field: &str, value: &Value) -> Result<(), String> {
                 || format!("the settings of a tool are {}", FIELDS.join(", ")),
                 |near| format!("did you mean `{near}`?"),
             );
-            Err(format!("unknown setting `{name}`; {hint}"))
+            Err(format!("unknown setting `{name}`; {hint}").into())
         }
     }
 }
@@ -178,6 +195,12 @@ fn line_of(text: &str, tool: &str, field: Option<&str>) -> usize {
     start + within.unwrap_or(0) + 1
 }
 
+/// The first line from this one on that has a word; this one where none has it.
+fn line_of_word(text: &str, line: usize, word: &str) -> usize {
+    let found = text.lines().skip(line - 1).position(|line| !word.is_empty() && line.contains(word));
+    line + found.unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -197,7 +220,7 @@ mod tests {
                     repeat = \"safe\"\n[tools.weather.schema]\ntype = \"object\"\nrequired = [\"city\"]\n\
                     [tools.weather.schema.properties.city]\ntype = \"string\"\n\
                     [tools.note]\ndescription = \"Notes\"\ncommand = \"cat >> notes\"\n\
-                    [tools.other]\ndescription = \"Other\"\ncommand = \"cat\"\nschema = '{\"type\": \"object\", \"x\": 1}'";
+                    [tools.other]\ndescription = \"Other\"\ncommand = \"cat\"\nschema = '{\"type\": \"object\", \"title\": \"X\"}'";
         let tools = resolve(text).unwrap().command_tools();
         let note = CommandToolSettings {
             name: "note".to_owned(),
@@ -216,7 +239,7 @@ mod tests {
             repeat: Repeat::Safe,
         };
         assert_eq!(tools[0], note);
-        assert_eq!(tools[1].schema, json!({"type": "object", "x": 1}));
+        assert_eq!(tools[1].schema, json!({"type": "object", "title": "X"}));
         assert_eq!(tools[2], weather);
     }
 
@@ -247,6 +270,14 @@ mod tests {
             (tool(&format!("{whole}schema = 3")), "c.toml:6: `tools.x.schema` must be a table or a text of JSON"),
             (tool(&format!("{whole}schema = \"{{\"")), "c.toml:6: `tools.x.schema` is not JSON: EOF"),
             (tool(&format!("{whole}schema = {{ type = \"array\" }}")), "c.toml:6: `tools.x.schema` must have the type"),
+            (
+                tool(&format!("{whole}[tools.x.schema]\ntype = \"object\"\nproperties.a.pattern = \"x\"")),
+                "c.toml:8: `tools.x.schema` has `pattern` at `a`, which is not checked here; what is: type, ",
+            ),
+            (
+                tool(&format!("{whole}schema = {{ type = \"object\", required = 3 }}")),
+                "c.toml:6: `tools.x.schema` has `required`, which must be a list of names",
+            ),
             (
                 tool(&format!("{whole}timeout = 0")),
                 "c.toml:6: `tools.x.timeout` must be a number of seconds from 1 to 540",

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use locum_core::agent::roster::nearest;
 use locum_core::limits;
+use locum_core::permission::HostPattern;
 use toml::{Table, Value};
 
 use super::providers::{line_beginning, texts};
@@ -15,11 +16,11 @@ use crate::sandbox::Level;
 pub(super) const MCP_SERVERS: &str = "mcp_servers";
 
 /// What may be said about a server.
-const FIELDS: [&str; 10] =
-    ["command", "args", "env", "cwd", "readable", "sandbox", "url", "headers", "key_variable", "timeout"];
+const FIELDS: [&str; 11] =
+    ["command", "args", "env", "cwd", "readable", "network", "sandbox", "url", "headers", "key_variable", "timeout"];
 
 /// What makes no sense without a program, and what makes none without an address.
-const OF_COMMANDS: [&str; 5] = ["args", "env", "cwd", "readable", "sandbox"];
+const OF_COMMANDS: [&str; 6] = ["args", "env", "cwd", "readable", "network", "sandbox"];
 const OF_URLS: [&str; 2] = ["headers", "key_variable"];
 
 /// What the user said about one server.
@@ -31,6 +32,7 @@ pub(crate) struct McpServerSettings {
     pub(crate) env: Vec<(String, String)>,
     pub(crate) cwd: Option<String>,
     pub(crate) readable: Vec<String>,
+    pub(crate) network: Vec<HostPattern>,
     pub(crate) sandbox: Option<Level>,
     pub(crate) url: Option<String>,
     /// The same as in `env`.
@@ -88,7 +90,7 @@ impl Settings {
     pub(crate) fn mcp_server(&self, name: &str) -> McpServerSettings {
         let field = |field: &str| format!("{MCP_SERVERS}.{name}.{field}");
         let text = |name: &str| self.text(&field(name)).map(|(text, _)| text.to_owned());
-        let list = |name: &str| {
+        let list = |name: &str| -> Vec<String> {
             let items = self.value(&field(name)).and_then(|setting| setting.value.as_array());
             items.into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
         };
@@ -106,6 +108,8 @@ impl Settings {
             env: pairs("env"),
             cwd: text("cwd"),
             readable: list("readable"),
+            // They were read once already.
+            network: list("network").iter().filter_map(|host| HostPattern::parse(host).ok()).collect(),
             sandbox: text("sandbox").and_then(|level| level.parse().ok()),
             url: text("url"),
             headers: pairs("headers"),
@@ -155,6 +159,11 @@ fn leaves(server: &str, field: &str, value: &Value) -> Result<Vec<(String, Value
             Ok(vec![(name, value.clone())])
         }
         ("args" | "readable", _) => wrong("a list of texts in quotes"),
+        ("network", Value::Array(items)) if items.iter().all(Value::is_str) => {
+            let wrong = items.iter().filter_map(Value::as_str).find_map(|host| HostPattern::parse(host).err());
+            wrong.map_or_else(|| Ok(vec![(name.clone(), value.clone())]), |why| Err(format!("`{name}`: {why}")))
+        }
+        ("network", _) => wrong("a list of hosts in quotes"),
         ("timeout", Value::Integer(seconds)) if (1..=540).contains(seconds) => Ok(vec![(name, value.clone())]),
         ("timeout", _) => wrong("a whole number of seconds from 1 to 540"),
         ("sandbox", Value::String(word)) if word.parse::<Level>().is_ok() => Ok(vec![(name, value.clone())]),
@@ -192,7 +201,7 @@ mod tests {
     #[test]
     fn a_server_is_described_by_its_fields() {
         let file = "[mcp_servers.git-hub]\ncommand = \"npx\"\nargs = [\"-y\", \"server\"]\ncwd = \"sub\"\n\
-                    readable = [\"/opt/x\"]\nsandbox = \"none\"\ntimeout = 5\nenv = { TOKEN = \"$GITHUB_TOKEN\", A = \"b\" }\n\
+                    readable = [\"/opt/x\"]\nnetwork = [\"*.example\"]\nsandbox = \"none\"\ntimeout = 5\nenv = { TOKEN = \"$GITHUB_TOKEN\", A = \"b\" }\n\
                     [mcp_servers.far]\nurl = \"https://far.example/mcp\"\nkey_variable = \"FAR_KEY\"\n\
                     headers = { \"X-A\" = \"$FAR_HEADER\" }";
         let settings = resolve(file).unwrap();
@@ -204,6 +213,7 @@ mod tests {
             env: vec![(text("A"), text("b")), (text("TOKEN"), text("$GITHUB_TOKEN"))],
             cwd: Some(text("sub")),
             readable: vec![text("/opt/x")],
+            network: vec![HostPattern::parse("*.example").unwrap()],
             sandbox: Some(Level::None),
             timeout: Some(5),
             ..McpServerSettings::default()
@@ -229,6 +239,11 @@ mod tests {
             ("[mcp_servers.a]\ncommand = 3", "c.toml:2: `mcp_servers.a.command` must be a text"),
             ("[mcp_servers.a]\ncommand = \"x\"\nargs = \"y\"", "c.toml:3: `mcp_servers.a.args` must be a list"),
             ("[mcp_servers.a]\ncommand = \"x\"\nenv = { A = 1 }", "c.toml:3: `mcp_servers.a.env` must be a table"),
+            ("[mcp_servers.a]\ncommand = \"x\"\nnetwork = \"y\"", "c.toml:3: `mcp_servers.a.network` must be a list"),
+            (
+                "[mcp_servers.a]\ncommand = \"x\"\nnetwork = [\"https://y\"]",
+                "c.toml:3: `mcp_servers.a.network`: `https://y` is not a host: leave out https://",
+            ),
             ("[mcp_servers.a]\ncommand = \"x\"\nsandbox = \"off\"", "c.toml:3: `mcp_servers.a.sandbox` must be one of"),
             ("[mcp_servers.a]\ncommand = \"x\"\ntimeout = 0", "c.toml:3: `mcp_servers.a.timeout` must be a whole"),
         ] {

@@ -66,6 +66,7 @@ fn described(
             variables,
             directory: said.cwd.as_ref().map(place),
             readable: said.readable.iter().map(place).collect(),
+            network: said.network.clone(),
             level: said.sandbox,
         }),
         (None, Some(url)) => Way::Url(ServerUrl { url: url.clone(), headers }),

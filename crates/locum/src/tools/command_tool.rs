@@ -1,8 +1,8 @@
 //! A tool that the user has made out of a command: its input is what the command reads, its answer what it writes. It
 //! runs in the sandbox, like every command.
 
-use locum_core::limits;
 use locum_core::transcript::{ToolOutput, ToolSpec};
+use locum_core::{input_schema, limits};
 use serde_json::Value;
 
 use super::bash::{attended, shell};
@@ -54,8 +54,9 @@ impl Tool for CommandTool {
 
     fn call<'a>(&'a self, input: Value, scope: &'a ToolScope) -> ToolFuture<'a> {
         Box::pin(async move {
-            if !input.is_object() {
-                return Ok(ToolOutput::failed("the input must be a JSON object with the fields of the tool's schema"));
+            // Nothing runs with an input that the user did not mean to allow.
+            if let Some(misfit) = input_schema::misfit(&self.spec.input_schema, &input) {
+                return Ok(ToolOutput::failed(format!("invalid input: {misfit}")));
             }
             let answer = self.run(&input, scope).await;
             Ok(answer.unwrap_or_else(|why| ToolOutput::failed(format!("the command was not run: {why}"))))

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use locum_core::ids::{Identity, Uid};
+use locum_core::ids::Identity;
 use locum_core::permission::Permissions;
 use locum_core::task::KnownFiles;
 use locum_core::transcript::{ToolEnd, ToolOutput};
@@ -19,10 +19,12 @@ use super::beneath::FileScope;
 use super::reading::{self, Reading};
 use super::writing::{self, Writing};
 use super::{ToolScope, input};
-use crate::writers::Writers;
 
 /// What is written in the file outside.
 pub(crate) const CANARY: &str = "canary-7f3a91";
+
+/// What seals texts from outside.
+pub(crate) const SEAL: &str = "0123456789abcdef";
 
 /// A temporary directory with `root/`, where tools work, and `outside/canary.txt`.
 pub(crate) struct Fixture {
@@ -84,8 +86,7 @@ impl Fixture {
     pub(crate) fn change<I: Writing>(&self, known: &mut KnownFiles, input: Value) -> ToolOutput {
         let changed = input::parse::<I>(input).and_then(|input| {
             let intent = writing::plan(&input, self.scope.clone(), known)?;
-            let pen = Arc::<Writers>::default().pen(&Uid::parse("task").unwrap(), "");
-            Ok(writing::carry_out(&input, &intent, self.scope.clone(), &pen).unwrap())
+            Ok(writing::carry_out(&input, &intent, self.scope.clone()).unwrap())
         });
         let output = changed.unwrap_or_else(|output| output);
         output.files.iter().for_each(|mark| known.note(mark.clone()));
@@ -124,6 +125,7 @@ impl Fixture {
             files: Arc::default(),
             permissions: Permissions::default(),
             writers: Arc::default(),
+            seals: Arc::new(super::Seals::Fixed(SEAL)),
             pool: Arc::default(),
             task: crate::jobs::TaskBadge::for_tests(),
             jobs: Arc::default(),

@@ -16,7 +16,6 @@ use serde_json::Value;
 
 use super::beneath::{Beneath, FileScope, quoted, stopped, unreadable};
 use super::{Prepared, Tool, ToolFuture, ToolLayerError, ToolScope, content, input};
-use crate::writers::Pen;
 
 /// The input of a tool that changes one file, with what is done to it.
 pub(crate) trait Writing: DeserializeOwned + JsonSchema + Clone + Send + 'static {
@@ -82,9 +81,16 @@ impl<I: Writing> Tool for WritingTool<I> {
                 Ok(input) => input,
                 Err(output) => return Ok(output),
             };
-            let (files, pen) =
-                (FileScope::from(scope), scope.writers.pen(&scope.task.uid, &scope.root.to_string_lossy()));
-            let work = scope.pool.run(move || carry_out(&input, &intent, files, &pen));
+            let files = FileScope::from(scope);
+            let pen = scope.writers.pen(&scope.task.uid, &scope.root.to_string_lossy());
+            let work = async {
+                // The claim is held until the task ends; what others want to write meanwhile is refused with this one's
+                // name.
+                if let Err(why) = pen.claim(&intent.path).await {
+                    return Ok(Ok(ToolOutput::failed(format!("`{}` {why}", intent.path))));
+                }
+                scope.pool.run(move || carry_out(&input, &intent, files)).await
+            };
             match scope.stop.run_until_cancelled(work).await {
                 Some(Ok(result)) => result,
                 // The task can go on without this one answer.
@@ -126,10 +132,9 @@ pub(crate) fn carry_out<I: Writing>(
     input: &I,
     intent: &Intent,
     scope: FileScope,
-    pen: &Pen,
 ) -> Result<ToolOutput, ToolLayerError> {
     let files = Beneath::open(scope)?;
-    Ok(match change(input, intent, &files, pen) {
+    Ok(match change(input, intent, &files) {
         Ok(said) => {
             let mark = FileMark { path: intent.path.clone(), hash: intent.after.clone(), by: FileUse::Written };
             ToolOutput { files: vec![mark], ..ToolOutput::ok(format!("`{}`: {said}", intent.path)) }
@@ -138,18 +143,11 @@ pub(crate) fn carry_out<I: Writing>(
     })
 }
 
-fn change<I: Writing>(input: &I, intent: &Intent, files: &Beneath, pen: &Pen) -> Result<String, ToolOutput> {
+fn change<I: Writing>(input: &I, intent: &Intent, files: &Beneath) -> Result<String, ToolOutput> {
     // The path was judged when the intent was made; where it leads now must be the same place.
     if files.place(input.path())? != Path::new(&intent.path) {
         return Err(stale(input.path()));
     }
-    // The claim is held until the task ends; what others want to write meanwhile is refused with this one's name.
-    pen.claim(&intent.path).map_err(|writer| {
-        ToolOutput::failed(format!(
-            "`{}` is being written by {writer}, which has not ended; leave this file to it",
-            intent.path
-        ))
-    })?;
     let before = read(files, Path::new(&intent.path), input.path())?;
     let hash = before.as_deref().map(content::hash);
     if hash.as_ref() == Some(&intent.after) {

@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::address::{Address, Host, split_port};
 use super::dialer::{Dialer, Reach};
+use crate::sandbox::ENTRANCE_PORT;
 
 /// Bytes of the head of a request.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
@@ -55,6 +56,17 @@ async fn serve(listener: TcpListener, passage: Passage) {
             passage.attend(stream).await;
         });
     }
+}
+
+/// What tells programs where the way out is. What they serve themselves they reach without it, unless the user named this
+/// machine.
+pub(crate) fn proxy_variables(hosts: &[Vec<HostPattern>]) -> Vec<(String, String)> {
+    let names_machine = hosts.iter().flatten().any(HostPattern::names_machine);
+    let around = if names_machine { "" } else { "localhost,127.0.0.1,::1" };
+    let proxy = format!("http://127.0.0.1:{ENTRANCE_PORT}");
+    let proxies = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"].map(|name| (name, proxy.as_str()));
+    let all = proxies.into_iter().chain([("NO_PROXY", around), ("no_proxy", around)]);
+    all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// What a command asks of a gate.
@@ -121,7 +133,7 @@ impl Passage {
             if fitting.peek().is_none() {
                 let named: Vec<String> = list.iter().map(ToString::to_string).collect();
                 let named = named.join(", ");
-                return Err(format!("{}:{} is not in this agent's `network` list ({named})", wish.host, wish.port));
+                return Err(format!("{}:{} is not in the `network` list ({named})", wish.host, wish.port));
             }
             is_named &= fitting.any(HostPattern::names_one);
         }
@@ -231,12 +243,12 @@ mod tests {
             (
                 &["public.example"][..],
                 "GET http://other.example/ HTTP/1.1\n\n",
-                "other.example:80 is not in this agent's `network` list (public.example)",
+                "other.example:80 is not in the `network` list (public.example)",
             ),
             (
                 &["public.example:443"],
                 "CONNECT public.example:22 HTTP/1.1\n\n",
-                "public.example:22 is not in this agent's `network` list (public.example:443)",
+                "public.example:22 is not in the `network` list (public.example:443)",
             ),
             (
                 &["inside.example"],

@@ -4,6 +4,7 @@ use locum_core::limits::Limits;
 use locum_core::liveness::Patience;
 
 use super::DeskBuilder;
+use crate::writers::Others;
 
 impl DeskBuilder {
     /// How many tasks may run and be started, how deep delegation may go, and how many turns an agent may have.
@@ -17,6 +18,13 @@ impl DeskBuilder {
     #[must_use]
     pub fn patience(mut self, patience: Patience) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// Who knows which files are written elsewhere; the store that was given, if this is left out.
+    #[must_use]
+    pub(crate) fn writing_among(mut self, others: Others) -> Self {
+        self.others = Some(others);
         self
     }
 

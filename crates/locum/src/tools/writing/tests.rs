@@ -65,9 +65,8 @@ fn a_change_between_the_intent_and_the_act_is_seen() {
     let mut known = KnownFiles::default();
     fixture.know(&mut known, "a.txt");
     let input: Write = input::parse(json!({"path": "a.txt", "content": "mine\n"})).unwrap();
-    let pen = Arc::<crate::writers::Writers>::default().pen(&locum_core::ids::Uid::parse("task").unwrap(), "");
     let intent = plan(&input, fixture.scope.clone(), &known).unwrap();
-    let act = || carry_out(&input, &intent, fixture.scope.clone(), &pen).unwrap();
+    let act = || carry_out(&input, &intent, fixture.scope.clone()).unwrap();
     fs::write(fixture.root().join("a.txt"), "theirs\n").unwrap();
     assert_eq!(act().end, ToolEnd::Failed);
     assert_eq!(text(&fixture, "a.txt"), "theirs\n");
