@@ -2,13 +2,13 @@
 //! its calls go on. One whose requests stand alone is asked in the place of an answer, and asks again with what the
 //! person said.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use locum::SessionId;
 use locum::asking::{Answer, Asker, Question};
+use locum::{SessionId, TaskId};
 use rmcp::model::{
     ClientCapabilities, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
@@ -22,6 +22,9 @@ const ANSWER_WAIT: Duration = Duration::from_secs(15 * 60);
 
 /// Questions of calls that wait at once; beyond it they are answered as if nobody were there.
 const PENDING_MAX: usize = 1000;
+
+/// Tasks that are remembered as asked for; beyond it they are forgotten until they are asked for again.
+const POLLED_MAX: usize = 10_000;
 
 /// The field of the form, and the name under which it is asked for.
 const FIELD: &str = "allow";
@@ -40,6 +43,8 @@ struct Known {
     peers: HashMap<SessionId, Peer<RoleServer>>,
     /// How many calls of a session could carry a question to their client.
     attending: HashMap<SessionId, usize>,
+    /// Tasks that a client asks for again and again, and that could carry one, too.
+    polled: HashSet<(SessionId, TaskId)>,
     pending: Vec<Pending>,
     count: u64,
 }
@@ -51,6 +56,14 @@ struct Pending {
     answer: oneshot::Sender<Answer>,
     /// Whether a call has taken it.
     is_told: bool,
+}
+
+impl Pending {
+    /// The question under its name, which a call or a task takes to the client.
+    fn tell(&mut self) -> (String, InputRequest) {
+        self.is_told = true;
+        (format!("{FIELD}{}", self.number), InputRequest::Elicitation(ElicitRequest::new(form(&self.question))))
+    }
 }
 
 /// Whether a client says that it shows forms to a person.
@@ -74,6 +87,22 @@ impl Clients {
         Attending { clients: self, session }
     }
 
+    /// A task is asked for by a client that can be asked itself.
+    pub(super) fn poll(&self, session: SessionId, task: TaskId) {
+        let mut known = self.locked();
+        if known.polled.len() >= POLLED_MAX {
+            known.polled.clear();
+        }
+        known.polled.insert((session, task));
+    }
+
+    /// The questions of a task that wait for an answer.
+    pub(super) fn questions(&self, session: &SessionId, task: TaskId) -> InputRequests {
+        let mut known = self.locked();
+        let is_meant = |pending: &&mut Pending| pending.question.session == *session && pending.question.task == task;
+        known.pending.iter_mut().filter(is_meant).map(Pending::tell).collect()
+    }
+
     /// Brings the answers that came with a request. What nobody waits for any more is passed over.
     pub(super) fn bring(&self, session: &SessionId, responses: &InputResponses) {
         for (name, response) in responses {
@@ -95,7 +124,9 @@ impl Clients {
     /// Leaves a question for the calls of its session, if there are any.
     fn leave(&self, question: &Question) -> Option<(u64, oneshot::Receiver<Answer>)> {
         let mut known = self.locked();
-        if !known.attending.contains_key(&question.session) || known.pending.len() >= PENDING_MAX {
+        let is_polled = known.polled.contains(&(question.session.clone(), question.task));
+        let is_heard = is_polled || known.attending.contains_key(&question.session);
+        if !is_heard || known.pending.len() >= PENDING_MAX {
             return None;
         }
         known.count += 1;
@@ -160,10 +191,7 @@ impl Attending<'_> {
     fn take(&self) -> Option<InputRequests> {
         let mut known = self.clients.locked();
         let is_new = |pending: &&mut Pending| !pending.is_told && pending.question.session == self.session;
-        let pending = known.pending.iter_mut().find(is_new)?;
-        pending.is_told = true;
-        let request = InputRequest::Elicitation(ElicitRequest::new(form(&pending.question)));
-        Some(InputRequests::from([(format!("{FIELD}{}", pending.number), request)]))
+        Some(InputRequests::from([known.pending.iter_mut().find(is_new)?.tell()]))
     }
 }
 

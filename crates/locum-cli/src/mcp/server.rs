@@ -10,7 +10,7 @@ use rmcp::model::{
     GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
     InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -139,7 +139,12 @@ impl ServerHandler for Server {
         let wants_task = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
         if wants_task && tasks::may_be_task(place.face, &request) {
             return Ok(match tasks::start(&place, request).await? {
-                Started::Task(task) => CallToolResponse::Task(tasks::created(&place.desk, &task).await?),
+                Started::Task(task) => {
+                    if asking::can_ask(context.client_capabilities().as_ref()) {
+                        self.house.clients.poll(task.session.clone(), task.status.task_id);
+                    }
+                    CallToolResponse::Task(tasks::created(&place.desk, &task).await?)
+                }
                 Started::Refused(refused) => CallToolResponse::Complete(*refused),
             });
         }
@@ -239,7 +244,15 @@ impl ServerHandler for Server {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        tasks::get(&self.place(&context)?.desk, &request.task_id).await
+        tasks::get(&self.place(&context)?.desk, &request.task_id, &self.house.clients).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        tasks::update(&self.place(&context)?.desk, &request, &self.house.clients).await
     }
 
     async fn cancel_task(

@@ -11,10 +11,12 @@ use locum::task::Status;
 use locum::{Desk, Uid};
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult, Task, TaskPayload, TaskStatus,
+    CallToolRequestParams, CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult, Task, TaskPayload,
+    TaskStatus, UpdateTaskParams,
 };
 use serde_json::{Value, json};
 
+use super::asking::Clients;
 use super::server::Place;
 use super::tools;
 
@@ -52,18 +54,27 @@ pub(super) async fn created(desk: &Desk, task: &ShownTask) -> Result<CreateTaskR
     Ok(CreateTaskResult::new(shown(desk, task).await?))
 }
 
-/// How a task stands, with its result once it has one.
-pub(super) async fn get(desk: &Desk, name: &str) -> Result<GetTaskResult, ErrorData> {
+/// How a task stands, with its result once it has one, and with what a person has to say first.
+pub(super) async fn get(desk: &Desk, name: &str, clients: &Clients) -> Result<GetTaskResult, ErrorData> {
     let task = find(desk, name).await?;
+    let input_requests = clients.questions(&task.session, task.status.task_id);
     let payload = match status_of(&task) {
         TaskStatus::Completed => match serde_json::to_value(result(desk, &task).await?) {
             Ok(Value::Object(result)) => TaskPayload::Completed { result },
             Ok(_) | Err(_) => return Err(ErrorData::internal_error("the result cannot be written", None)),
         },
         TaskStatus::Cancelled => TaskPayload::Cancelled,
+        _ if !input_requests.is_empty() => TaskPayload::InputRequired { input_requests },
         _ => TaskPayload::Working,
     };
     Ok(GetTaskResult::new(DetailedTask::new(shown(desk, &task).await?, payload)))
+}
+
+/// Brings what a person said to the questions of a task.
+pub(super) async fn update(desk: &Desk, request: &UpdateTaskParams, clients: &Clients) -> Result<(), ErrorData> {
+    let task = find(desk, &request.task_id).await?;
+    clients.bring(&task.session, &request.input_responses);
+    Ok(())
 }
 
 /// Ends a task.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, wait_until};
 use crate::served::Served;
 use crate::visit::Visit;
 
@@ -87,6 +87,27 @@ fn a_request_that_stands_alone_is_answered_with_the_question() {
     let mut forged = run();
     forged["requestState"] = json!("No such state");
     assert_eq!(visit.ask("tools/call", forged)["error"]["code"], -32602);
+}
+
+#[test]
+fn a_task_waits_for_what_the_person_says() {
+    for (said, is_written) in answers() {
+        let home = home();
+        let server = server(&home);
+        let knows = json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+        let visit = Visit::alone(&server, "/mcp?session=alone", "").with(knows);
+        let created = visit.get("tools/call", run());
+        let get = || visit.get("tasks/get", json!({"taskId": created["taskId"]}));
+        wait_until(|| get()["status"] == "input_required");
+        let asked = get();
+        let (name, request) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        check_question(request);
+        let brought = json!({"taskId": created["taskId"], "inputResponses": {name.as_str(): said}});
+        visit.get("tasks/update", brought);
+        wait_until(|| get()["status"] == "completed");
+        assert_eq!(get()["result"]["structuredContent"]["result"], "Done.");
+        assert_eq!(home.project().join("src/a.txt").exists(), is_written, "{said}");
+    }
 }
 
 #[test]
