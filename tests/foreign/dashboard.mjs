@@ -10,13 +10,19 @@ import { createRequire } from "node:module";
 const [locum, chromium, folder] = process.argv.slice(2);
 const { chromium: browsers } = createRequire(join(folder, "package.json"))("playwright-core");
 
+/** What a reviewer says and never ends to say. */
+const REVIEW = "The tables are right but for one thing: high water on the 14th is before low water on the 13th. I would ";
+
 const home = mkdtempSync(join(tmpdir(), "locum-dashboard-"));
-const project = join(home, "project");
+const project = join(home, "tide-tables");
 mkdirSync(join(project, ".git"), { recursive: true });
 const script = join(home, "script.json");
 writeFileSync(script, JSON.stringify({ agents: {
   explore: [{ tool_calls: [{ name: "ls", input: {} }], text: "I look around.", delay_ms: 300 }, { text: "Found <b>it</b>: {{task}}" }],
   scout: [{ error: { kind: "hang" } }],
+  reviewer: [{ tool_calls: [{ name: "ls", input: {} }], text: "First I look at what there is." },
+    { error: { kind: "hang" }, text: REVIEW }],
+  debug: [{ error: { kind: "auth", message: "the key is not valid any more" } }],
   "*": [{ text: "Done: {{task}}" }],
 } }));
 
@@ -40,8 +46,8 @@ async function started() {
   throw new Error("the server did not start");
 }
 
-async function call(url, token, tool, input, parameters = "") {
-  const response = await fetch(`${url}/v1/requests?session=main&face=person${parameters}`, { method: "POST",
+async function call(url, token, tool, input, parameters = "", session = "main") {
+  const response = await fetch(`${url}/v1/requests?session=${session}&face=person${parameters}`, { method: "POST",
     headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }, body: JSON.stringify({ tool, input }) });
   return response.json();
 }
@@ -75,12 +81,21 @@ async function look(url, token, browser) {
   check("its result is shown as text and not as markup", result === "Found <b>it</b>: the tide & <script>alert(1)</script>");
   await page.screenshot({ path: join(folder, "tasks-light.png") });
 
+  await page.getByLabel("Agent", { exact: true }).selectOption("reviewer");
+  await page.getByLabel("Task", { exact: true }).first().fill("Review the tide tables");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("log").getByText(REVIEW.trim()).waitFor();
+  check("what is being said is seen before it is whole", (await page.locator(".entry.said[aria-live=off]").count()) === 1);
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  await page.locator("section[aria-label=Task] .state.cancelled").waitFor();
+  check("what was given up is no longer being said", (await page.locator(".entry.said[aria-live=off]").count()) === 0);
+
   await page.getByLabel("Agent", { exact: true }).selectOption("scout");
   await page.getByLabel("Task", { exact: true }).first().fill("never ends");
   await page.getByRole("button", { name: "Start" }).click();
-  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.locator("section[aria-label=Task] .state.cancelled").waitFor();
-  await page.getByRole("status").filter({ hasText: "nothing of it is left" }).waitFor();
+  await page.getByRole("status").filter({ hasText: "t_03 is cancelled; nothing of it is left" }).waitFor();
   check("another task is cancelled, with its receipt", true);
 
   await call(url, token, "shared_context", { action: "write", key: "goal", value: "first words" });
@@ -138,12 +153,34 @@ async function look(url, token, browser) {
   check(`no request to anybody else: ${foreign.join(" ")}`, foreign.length === 0);
 }
 
+/** The picture in the README: some work in the middle of it. It is left in FOLDER, and kept in docs/pictures. */
+async function picture(url, token, browser) {
+  const tasks = [["explore", "where limits are declared"], ["debug", "why the build is red"], ["worker", "the map of the harbour"],
+    ["scout", "tests of the tide tables"], ["reviewer", "the tide tables"]];
+  const ask = (input) => call(url, token, "subagent", input, "", "harbour");
+  for (const [agent, label] of tasks) await ask({ action: "spawn", agent, task: `Look at this: ${label}`, label });
+  const context = await browser.newContext({ viewport: { width: 1180, height: 840 }, colorScheme: "light" });
+  const page = await context.newPage();
+  await page.goto(`${url}/#token=${encodeURIComponent(token)}`);
+  await page.getByLabel("Session").selectOption("harbour");
+  await page.getByRole("list", { name: "Tasks" }).getByRole("button", { name: /@reviewer running/ }).click();
+  await page.getByRole("log").getByText(REVIEW.trim()).waitFor();
+  await page.getByRole("button", { name: /@debug.*failed/ }).waitFor();
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.screenshot({ path: join(folder, "dashboard.png") });
+  const { tasks: started } = await ask({ action: "status" });
+  for (const { task_id } of started) await ask({ action: "cancel", task_id });
+  await page.locator("section[aria-label=Task] .state.cancelled").waitFor();
+  await context.close();
+}
+
 try {
   const { url, token_file: file } = await started();
   const token = readFileSync(file, "utf8").trim();
   const browser = await browsers.launch({ executablePath: chromium, args: process.getuid() === 0 ? ["--no-sandbox"] : [] });
   try {
     await look(url, token, browser);
+    await picture(url, token, browser);
   } finally {
     await browser.close();
   }

@@ -6,6 +6,7 @@ mod face;
 mod mcp;
 mod models;
 mod serve;
+mod shell;
 mod worktree;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub(crate) use face::FaceArgs;
 pub(crate) use mcp::{InstallArgs, McpArgs, McpVerb};
 pub(crate) use models::{Models, RouteArgs, RoutingOptions};
 pub(crate) use serve::ServeArgs;
+pub(crate) use shell::{CompleteArgs, CompletionsArgs, ManArgs, Shell};
 pub(crate) use worktree::WorktreeVerb;
 
 /// Ask a specialist, get an answer.
@@ -63,7 +65,7 @@ fn with_argument(verb: clap::Command, argument: &clap::Arg) -> clap::Command {
 }
 
 /// What every verb takes.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Global {
     /// Print JSON for machines
     #[arg(long, global = true)]
@@ -160,11 +162,13 @@ pub(crate) enum Command {
     Doctor,
     /// Remove results and logs of tasks that ended more than 30 days ago
     Gc(GcArgs),
-    /// Print a completion script for a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
+    /// Print a script that makes a shell complete command lines, with agents and tasks by name
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each verb to a directory
+    Man(ManArgs),
+    /// Say what may come next on a command line
+    #[command(name = "__complete", hide = true)]
+    Complete(CompleteArgs),
 }
 
 /// A task given as `AGENT=TASK`.
@@ -202,7 +206,7 @@ pub(crate) struct TaskOptions {
     #[arg(long = "max-cost", value_name = "USD")]
     pub(crate) max_cost_usd: Option<f64>,
     /// Directory to work in, below the project's root
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) cwd: Option<String>,
     /// Work apart: worktree makes a git worktree and a branch for the task, process a process without keys
     #[arg(long, value_name = "HOW", value_enum)]
@@ -475,4 +479,33 @@ pub(crate) struct GcArgs {
 pub(crate) enum Config {
     /// Show every setting, its value and where it comes from
     Show,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// Arguments of verbs, by the path of the verb.
+    fn own_arguments(command: &clap::Command, path: &str, found: &mut Vec<(String, String)>) {
+        for verb in command.get_subcommands() {
+            let path = format!("{path} {}", verb.get_name());
+            found.extend(verb.get_arguments().map(|argument| (path.clone(), argument.get_id().to_string())));
+            own_arguments(verb, &path, found);
+        }
+    }
+
+    #[test]
+    fn no_argument_of_a_verb_is_called_as_a_flag_of_all_of_them() {
+        let command = Cli::command();
+        let flags: Vec<&str> = command.get_arguments().map(|flag| flag.get_id().as_str()).collect();
+        let mut found = Vec::new();
+        own_arguments(&command, "locum", &mut found);
+        assert!(flags.contains(&"server") && found.len() > 50, "nothing was looked at");
+        for (verb, argument) in found {
+            // Clap would take one for the other, silently.
+            assert!(!flags.contains(&argument.as_str()), "`{argument}` of `{verb}` is also a flag of every verb");
+        }
+    }
 }

@@ -14,6 +14,7 @@ mod doctor;
 mod foreground;
 mod gc;
 pub(crate) mod logs;
+mod man;
 mod map;
 mod mcp_servers;
 mod models;
@@ -35,18 +36,24 @@ use std::time::Duration;
 
 use crate::args::{Agents, Cli, Command, Global, McpVerb};
 use crate::output::{Exit, Output};
-use crate::{install, mcp, serve, watch};
+use crate::{complete, install, mcp, serve, watch};
 
 /// Runs a verb.
 pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::whole_command(), "locum", &mut script);
-            output.answer(&String::from_utf8_lossy(&script));
+        Command::Completions(args) => {
+            output.answer(&complete::script(args.shell));
             Ok(Exit::Done)
         }
+        Command::Complete(args) => {
+            let offers = complete::offers(args.words);
+            if !offers.is_empty() {
+                output.answer(&offers);
+            }
+            Ok(Exit::Done)
+        }
+        Command::Man(args) => man::man(&args, output),
         Command::Tools(args) => tools::show(args.face(), &global, output),
         Command::Config(_) => config::show(&global, output),
         Command::Agents(Agents::Lint(args)) => agents_lint::lint(&args, &global, output),
@@ -102,6 +109,8 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
             Some(verb) => mcp_servers::mcp_servers(verb, global, output).await,
         },
         Command::Serve(args) => serve::serve(args, global, output).await,
-        Command::Tools(_) | Command::Config(_) | Command::Completions { .. } => Ok(Exit::Done),
+        Command::Tools(_) | Command::Config(_) | Command::Completions(_) | Command::Complete(_) | Command::Man(_) => {
+            Ok(Exit::Done)
+        }
     }
 }

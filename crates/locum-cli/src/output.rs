@@ -1,6 +1,7 @@
 //! The one place that prints. Answers go to standard output and nothing else does; people get colour and short
 //! sentences on a terminal, plain text in a pipe, machines get JSON.
 
+mod hints;
 pub(crate) mod live;
 pub(crate) mod question;
 pub(crate) mod screen;
@@ -15,7 +16,7 @@ use locum::protocol::{Code, Refusal};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
-pub(crate) use tables::{Table, cut};
+pub(crate) use tables::{Table, counted, cut};
 
 /// How a verb ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +129,8 @@ impl Output {
         if self.json {
             self.json(refusal);
         } else {
-            self.complain(&format!("{} ({})", refusal.message, refusal.code), refusal.hint.as_deref());
+            let hint = refusal.hint.as_deref().map(hints::at_the_shell);
+            self.complain(&format!("{} ({})", refusal.message, refusal.code), hint.as_deref());
         }
         if refusal.code == Code::NotTrusted { Exit::NotTrusted } else { Exit::Failed }
     }

@@ -89,7 +89,9 @@ pub(crate) async fn serve(args: ServeArgs, global: &Global, output: Output) -> a
         .await;
         hall.closing.cancel();
     };
-    tokio::join!(connections.accept(&hall.closing), abandoned::end_forsaken(&hall, abandoned), told);
+    // What tasks of other processes say is shown as well.
+    let overhearing = hall.closing.run_until_cancelled(desk.overhear());
+    tokio::join!(connections.accept(&hall.closing), abandoned::end_forsaken(&hall, abandoned), told, overhearing);
     tokio::time::sleep(LEAVING).await;
     hall.closed.cancel();
     connections.end().await;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt as _;
+use futures_util::future::select;
 use futures_util::stream::{self, FuturesUnordered};
 use locum::protocol::request::{Cancel, Collect};
 use locum::protocol::{Refusal, Response, SubagentAction};
@@ -24,7 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
-use self::feed::{Feed, Wanted};
+use self::feed::{Feed, Learnt, Wanted};
 use self::keys::{Errand, Wish};
 use self::layout::Areas;
 use self::palette::{Depth, Palette};
@@ -75,7 +76,7 @@ pub(crate) async fn watch(global: &Global, output: Output) -> anyhow::Result<Exi
 
 /// What happens while a screen is shown.
 enum Happening {
-    Facts(Box<scene::Facts>),
+    Learnt(Box<Learnt>),
     Input(Event),
     Done(Done),
     Beat,
@@ -85,8 +86,10 @@ enum Happening {
 async fn show(desk: &Desk, mut scene: Scene, mut screen: Screen, feed: Feed) -> anyhow::Result<Exit> {
     let wanted = Wanted { session: desk.session().id.clone(), selected: scene.view.selected };
     let (want, wanted) = watch::channel(wanted);
-    let (tell, mut facts) = mpsc::channel(1);
-    let mut feeding = pin!(feed.tell(wanted, tell));
+    let (tell, mut learnt) = mpsc::channel(1);
+    let (feeding, overhearing) = (pin!(feed.tell(wanted, tell)), pin!(desk.overhear()));
+    // What tasks of other processes say is shown as well; to hear it never ends on its own.
+    let mut feeding = select(feeding, overhearing);
     let mut under_way: FuturesUnordered<UnderWay> = FuturesUnordered::new();
     let mut input = EventStream::new();
     let mut beat = tokio::time::interval(BEAT);
@@ -96,8 +99,8 @@ async fn show(desk: &Desk, mut scene: Scene, mut screen: Screen, feed: Feed) -> 
     while !(is_leaving && under_way.is_empty()) {
         screen.draw(|buffer| areas = frame::draw(&scene, buffer).areas)?;
         let happening = tokio::select! {
-            () = &mut feeding => Happening::Leave,
-            Some(facts) = facts.recv() => Happening::Facts(Box::new(facts)),
+            _ = &mut feeding => Happening::Leave,
+            Some(learnt) = learnt.recv() => Happening::Learnt(Box::new(learnt)),
             event = input.next() => match event {
                 Some(Ok(event)) => Happening::Input(event),
                 Some(Err(_)) | None => Happening::Leave,
@@ -108,9 +111,7 @@ async fn show(desk: &Desk, mut scene: Scene, mut screen: Screen, feed: Feed) -> 
             _ = hang_up.recv() => Happening::Leave,
         };
         match happening {
-            // What is known of a session that was left is no longer of interest.
-            Happening::Facts(facts) if facts.session == want.borrow().session.as_str() => scene.learn(*facts),
-            Happening::Facts(_) => {}
+            Happening::Learnt(learnt) => learn(&mut scene, *learnt, &want.borrow().session),
             Happening::Input(event) => {
                 let intent = keys::intent(&event, scene.view.mode);
                 match intent.and_then(|intent| scene.take(intent, &areas)) {
@@ -141,6 +142,15 @@ async fn show(desk: &Desk, mut scene: Scene, mut screen: Screen, feed: Feed) -> 
         want.send_if_modified(|wanted| std::mem::replace(&mut wanted.selected, selected) != selected);
     }
     Ok(Exit::Done)
+}
+
+fn learn(scene: &mut Scene, learnt: Learnt, session: &SessionId) {
+    match learnt {
+        Learnt::Facts(facts) if facts.session == session.as_str() => scene.learn(facts),
+        // What is known of a session that was left is no longer of interest.
+        Learnt::Facts(_) => {}
+        Learnt::Said(transcript) => scene.facts.transcript = Some(transcript),
+    }
 }
 
 fn carry_out(desk: Desk, errand: Errand) -> UnderWay {

@@ -45,7 +45,8 @@
 //!
 //! `rate_limit`, `overloaded`, `server`, `network` and `malformed` pass: the call is tried again. `cut_stream` passes
 //! too, and half of its `text`, or of its `message`, is said before the stream breaks. `auth`, `bad_request`,
-//! `not_found` and `context_overflow` do not pass. `hang` never answers; only a timeout or a cancel ends it.
+//! `not_found` and `context_overflow` do not pass. `hang` says its `text`, if it has one, and never ends; only a timeout
+//! or a cancel ends it.
 
 mod file;
 mod say;
@@ -149,7 +150,10 @@ impl Model for Scripted {
                 Turn::CutStream { text, message, retry_after } => {
                     Err(cut_stream(&text.replace("{{task}}", prompt.task), message, *retry_after, deltas))
                 }
-                Turn::Hang => std::future::pending().await,
+                Turn::Hang { text } => {
+                    speech::show(&text.replace("{{task}}", prompt.task), &[], deltas);
+                    std::future::pending().await
+                }
             }
         })
     }

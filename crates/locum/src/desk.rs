@@ -53,7 +53,7 @@ pub use models::Routed;
 pub use orchestrator::ORCHESTRATOR;
 pub use retention::Forgotten;
 pub(crate) use sessions::fresh_session;
-pub use tail::{SessionTail, TaskTail};
+pub use tail::{Heard, SessionTail, TaskTail};
 
 /// A handle on the engine, bound to one session and one caller. Cloning it is cheap.
 ///

@@ -38,6 +38,7 @@ pub mod redact;
 
 mod attached;
 mod driver;
+mod ears;
 mod engine;
 mod git;
 mod hands;

@@ -284,6 +284,7 @@ impl Setup {
                 ..settings.faces()
             })
             .log(log)
+            .ears(places.ears())
             .redact(redactor)
             .rules(settings.permission_rules())
             .rules(settings.project_rules())

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::args::{Global, LintArgs, Program};
 use crate::door::{self, Orchestrator};
-use crate::output::{Exit, Output};
+use crate::output::{Exit, Output, counted};
 
 pub(super) fn lint(args: &LintArgs, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let setup = door::setup(global, Orchestrator::Person, Executor::InProcess);
@@ -38,9 +38,9 @@ pub(super) fn lint(args: &LintArgs, global: &Global, output: Output) -> anyhow::
         show(&files, output);
         output.note(&format!(
             "{}: {}, {}",
-            counted(files.len(), "file"),
-            counted(errors, "error"),
-            counted(warnings, "warning")
+            counted(files.len() as u64, "file"),
+            counted(errors as u64, "error"),
+            counted(warnings as u64, "warning")
         ));
     }
     Ok(if errors > 0 { Exit::Failed } else { Exit::Done })
@@ -58,14 +58,6 @@ fn show(files: &[LintedFile], output: Output) {
     }
     if !lines.is_empty() {
         output.answer(&lines.join("\n"));
-    }
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    match number {
-        0 => format!("no {noun}s"),
-        1 => format!("1 {noun}"),
-        number => format!("{number} {noun}s"),
     }
 }
 

@@ -1,13 +1,15 @@
 //! `locum logs`: what happened in a task, for people; with `--json` the log itself.
 
+use std::collections::BTreeMap;
+
 use locum::Executor;
-use locum::task::{Record, TaskEvent};
-use locum::transcript::ToolEnd;
+use locum::task::TaskEvent;
+use locum::transcript::{ToolCall, ToolEnd};
 
 use super::run::left_out;
 use crate::args::{Global, TaskArgs};
 use crate::entrance::Entrance;
-use crate::output::{Exit, Output};
+use crate::output::{Exit, Output, counted};
 
 /// Characters of a text that are shown on one line.
 const SHOWN_CHARS: usize = 160;
@@ -17,11 +19,13 @@ pub(super) async fn logs(args: TaskArgs, global: &Global, output: Output) -> any
     Ok(match door.log_of(&args.task_id).await {
         Err(refusal) => output.refuse(&refusal),
         Ok(records) => {
+            let mut teller = Teller::default();
             for record in &records {
                 if output.is_json() {
                     output.json(record);
                 } else {
-                    output.answer(&line(record));
+                    let (seq, at, what) = (record.seq, record.at, teller.tell(&record.event));
+                    output.answer(&format!("{seq:>4}  {at}  {what}"));
                 }
             }
             Exit::Done
@@ -29,12 +33,35 @@ pub(super) async fn logs(args: TaskArgs, global: &Global, output: Output) -> any
     })
 }
 
-fn line(record: &Record) -> String {
-    format!("{:>4}  {}  {}", record.seq, record.at, describe(&record.event))
+/// Tells a log entry by entry; who knows what was called also knows what answered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Teller {
+    /// The calls of the last reply, by id.
+    calls: BTreeMap<String, ToolCall>,
+}
+
+impl Teller {
+    /// Takes up an entry, and says on one line what happened.
+    pub(crate) fn tell(&mut self, event: &TaskEvent) -> String {
+        self.take_up(event);
+        describe(event, |call_id| self.call(call_id).map_or(call_id, |call| &call.name))
+    }
+
+    /// Takes up an entry.
+    pub(crate) fn take_up(&mut self, event: &TaskEvent) {
+        if let TaskEvent::Replied { reply, .. } = event {
+            self.calls = reply.tool_calls.iter().map(|call| (call.id.clone(), call.clone())).collect();
+        }
+    }
+
+    /// A call of the last reply.
+    pub(crate) fn call(&self, id: &str) -> Option<&ToolCall> {
+        self.calls.get(id)
+    }
 }
 
 /// What happened, on one line.
-pub(crate) fn describe(event: &TaskEvent) -> String {
+fn describe<'a>(event: &'a TaskEvent, tool: impl Fn(&'a str) -> &'a str) -> String {
     match event {
         TaskEvent::Accepted { plan, parked } => {
             let tools: Vec<&str> = plan.grants.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -50,7 +77,7 @@ pub(crate) fn describe(event: &TaskEvent) -> String {
         }
         TaskEvent::Released { inputs } => match inputs.len() {
             0 => "released".to_owned(),
-            count => format!("released with {count} results of other tasks"),
+            count => format!("released with {} of other tasks", counted(count as u64, "result")),
         },
         TaskEvent::TurnStarted { turn, closing: Some(_), .. } => {
             format!("turn {turn}: asking the model for its last answer, as the budget ends")
@@ -60,7 +87,7 @@ pub(crate) fn describe(event: &TaskEvent) -> String {
         }
         TaskEvent::WorkspaceClosed { worktree } => match &worktree.problem {
             Some(problem) => format!("left its worktree uncommitted: {}", shorten(problem)),
-            None => format!("left {} changed files on {}", worktree.files_changed, worktree.branch),
+            None => format!("left {} on {}", counted(worktree.files_changed, "changed file"), worktree.branch),
         },
         TaskEvent::TurnStarted { turn, .. } => format!("turn {turn}: asking the model"),
         TaskEvent::TurnDeclined { turn, shortage } => format!("turn {turn}: not asked, {shortage}"),
@@ -80,14 +107,14 @@ pub(crate) fn describe(event: &TaskEvent) -> String {
             format!("turn {turn}: {to} takes the place of {from}: {}", shorten(why))
         }
         TaskEvent::ToolStarted { turn, name, .. } => format!("turn {turn}: {name} started"),
-        TaskEvent::ToolEnded { turn, output, duration_ms, .. } => {
+        TaskEvent::ToolEnded { turn, call_id, output, duration_ms, .. } => {
             let end = match output.end {
-                ToolEnd::Ok => "",
-                ToolEnd::Failed => "failed: ",
-                ToolEnd::Denied => "denied: ",
-                ToolEnd::Unknown => "unknown: ",
+                ToolEnd::Ok => "answered",
+                ToolEnd::Failed => "failed",
+                ToolEnd::Denied => "was denied",
+                ToolEnd::Unknown => "ended nobody knows how",
             };
-            format!("turn {turn}: {end}{} ({duration_ms} ms)", shorten(&output.text))
+            format!("turn {turn}: {} {end}: {} ({duration_ms} ms)", tool(call_id), shorten(&output.text))
         }
         TaskEvent::WorkerLost { why } => format!("its worker process was lost: {why}"),
         TaskEvent::ProcessesEnded { processes } => {

@@ -11,7 +11,7 @@ use super::foreground::{self, Asked};
 use super::result::whole_text;
 use crate::args::{self, Global};
 use crate::entrance::Entrance;
-use crate::output::{Exit, Output};
+use crate::output::{Exit, Output, counted};
 
 pub(super) async fn run(args: args::Run, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Entrance::open(global, output, Executor::InProcess)?;
@@ -101,13 +101,13 @@ pub(super) fn footer(task: &Collected) -> String {
     let usage = &task.usage;
     let cost = usage.cost_usd.map_or(String::new(), |cost| format!(" · US${cost:.4}"));
     format!(
-        "@{} {} · {} · {} · {} turns, {} tool calls · {}+{} tokens{cost} · {:.1} s",
+        "@{} {} · {} · {} · {}, {} · {}+{} tokens{cost} · {:.1} s",
         task.agent,
         task.task_id,
         task.status.as_str(),
         task.receipt.model.effective,
-        usage.turns,
-        usage.tool_calls,
+        counted(usage.turns.into(), "turn"),
+        counted(usage.tool_calls.into(), "tool call"),
         usage.input_tokens,
         usage.output_tokens,
         std::time::Duration::from_millis(usage.duration_ms).as_secs_f64(),

@@ -10,7 +10,7 @@ use locum::protocol::{Refusal, Response, SubagentAction};
 use super::run;
 use crate::args::{Global, StatusArgs, TaskArgs, WaitArgs};
 use crate::entrance::Entrance;
-use crate::output::{Exit, Output, Table};
+use crate::output::{Exit, Output, Table, counted};
 
 /// How long one wait of the engine lasts; a person's lasts until the end, or as long as was said.
 const WAIT_SLICE: Duration = Duration::from_secs(5);
@@ -178,9 +178,9 @@ fn details(task: &TaskStatus) -> String {
     lines.extend(task.label.as_ref().map(|label| format!("label    {label}")));
     lines.extend(task.activity.as_ref().map(|activity| format!("doing    {activity}")));
     lines.push(format!(
-        "used     {} turns, {} tool calls, {} + {} tokens, {:.1} s",
-        usage.turns,
-        usage.tool_calls,
+        "used     {}, {}, {} + {} tokens, {:.1} s",
+        counted(usage.turns.into(), "turn"),
+        counted(usage.tool_calls.into(), "tool call"),
         usage.input_tokens,
         usage.output_tokens,
         Duration::from_millis(usage.duration_ms).as_secs_f64()

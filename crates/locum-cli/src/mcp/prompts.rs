@@ -65,7 +65,8 @@ async fn delegate(desk: &Desk, goal: Option<&str>) -> Result<String, Refusal> {
 async fn roster(desk: &Desk) -> Result<String, Refusal> {
     let mut text = format!("{}\n\n{}", include_str!("prompts/roster.md").trim_end(), desk.prompt().await?);
     let glance = desk.glance().await?;
-    let tasks = glance.tasks.iter().map(|task| {
+    let tasks = glance.tasks.iter().map(|shown| {
+        let task = &shown.status;
         let label = task.label.as_ref().map(|label| format!(": {label}")).unwrap_or_default();
         format!("{} @{} {}{label}", task.task_id, task.agent, task.status.as_str())
     });

@@ -39,6 +39,15 @@ impl Table {
     }
 }
 
+/// A number of things, in words that fit it.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    match number {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
+}
+
 /// A line of at most so many columns, where there is a limit.
 pub(crate) fn cut(line: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|width| line.width() > *width) else { return line.to_owned() };

@@ -1,5 +1,6 @@
 //! What happens, as it happens: server-sent events of a session or of one task, from any position on. A reader pulls
-//! them from the log at its own pace, so a slow one keeps nothing and nobody waiting.
+//! them from the log at its own pace, so a slow one keeps nothing and nobody waiting; of the text of replies under way,
+//! which is in no log, it misses what it is too slow for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +11,21 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use locum::desk::Heard;
 use locum::protocol::Refusal;
 use locum::store::Position;
+use locum::task::TaskEvent;
 use serde::Serialize;
+use serde_json::json;
 
 use super::answer::Refused;
 use super::guard::single;
 use super::hall::Hall;
 use super::parameters::{Named, Parameters};
 use super::tasks::find;
+
+/// What an event is called that is a piece of a reply under way.
+const TEXT: &str = "text";
 
 /// How often a reader to whom nothing happens is told that the connection stands.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -57,6 +64,7 @@ pub(super) async fn of_task(
 ) -> Result<Response, Refused> {
     let (desk, task) = find(&hall, &name, &mut parameters).await?;
     let after = after(&mut parameters, &headers);
+    let wants_text = parameters.parsed("text", "true or false")?.unwrap_or(false);
     parameters.finish()?;
     let after = match after.as_deref() {
         None => 0,
@@ -67,14 +75,28 @@ pub(super) async fn of_task(
         // It tells a browser not to come back.
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let events = stream::unfold(Some(desk.tail_task(task.uid, after)), |tail| async move {
-        let mut tail = tail?;
-        let records = tail.next().await.ok()?;
-        let has_ended = records.iter().any(|record| matches!(record.event, locum::task::TaskEvent::Ended { .. }));
-        let events: Vec<Event> = records.iter().filter_map(|record| event(&record.seq.to_string(), record)).collect();
-        Some((stream::iter(events), (!has_ended).then_some(tail)))
+    let tail = desk.tail_task(task.uid, after);
+    let events = stream::unfold(Some((tail, wants_text)), |state| async move {
+        let (mut tail, wants_text) = state?;
+        let heard = if wants_text { tail.hear().await } else { tail.next().await.map(Heard::Records) };
+        Some(match heard.ok()? {
+            Heard::Text { after, offset, text } => {
+                let events: Vec<Event> = piece(after, offset, &text).into_iter().collect();
+                (stream::iter(events), Some((tail, wants_text)))
+            }
+            Heard::Records(records) => {
+                let has_ended = records.iter().any(|record| matches!(record.event, TaskEvent::Ended { .. }));
+                let events = records.iter().filter_map(|record| event(&record.seq.to_string(), record));
+                (stream::iter(events.collect::<Vec<_>>()), (!has_ended).then_some((tail, wants_text)))
+            }
+        })
     });
     Ok(respond(&hall, events.flatten()))
+}
+
+/// A piece of a reply under way. It has no id: who comes back is told what was written, not what was said.
+fn piece(after: u64, offset: usize, text: &str) -> Option<Event> {
+    Event::default().event(TEXT).json_data(json!({"after": after, "offset": offset, "text": text})).ok()
 }
 
 /// Where a reader was: browsers say it in a header when they come back, others where they like.

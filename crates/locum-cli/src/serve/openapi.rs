@@ -74,7 +74,7 @@ const RESOURCES: &[Resource] = &[
     Resource {
         path: "/v1/tasks/{task}/events",
         summary: "A task's log as it grows, until the task has ended; nothing (204) if it has and all was read",
-        parameters: &["session", "after", "last-event-id"],
+        parameters: &["session", "after", "last-event-id", "text"],
         answer: Answer::Content("text/event-stream"),
         further: &[204, 404],
     },
@@ -274,6 +274,13 @@ fn parameter(name: &str) -> Value {
         "after_number" => ("after", "query", "The number of an entry: what follows it", number(0)),
         "after" => ("after", "query", "An event's id: what follows it; now: what comes", text),
         "last-event-id" => ("Last-Event-ID", "header", "The same, as browsers say it", text),
+        "text" => (
+            "text",
+            "query",
+            "Also what is said before it is whole: events named text, without an id, with after (the entry that the \
+             reply comes after), offset (in bytes) and text; slow readers miss some",
+            json!({"type": "boolean"}),
+        ),
         "against" => ("against", "query", "Another task to compare it with", text),
         "face" => {
             ("face", "query", "The terms", json!({"enum": ["native", "person", "tallow", "pi", "acai", "picoclaw"]}))

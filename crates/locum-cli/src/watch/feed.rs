@@ -1,24 +1,34 @@
 //! Where the facts come from: the desk is asked now and again, never more than one question at a time and never for
-//! more than can be shown.
+//! more than can be shown. Between two questions, what is said in the selected task is heard as it is said.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use locum::clock::{Clock, SystemClock};
+use locum::desk::{Heard, ShownTask, TaskTail};
+use locum::ids::Seq;
 use locum::protocol::Refusal;
-use locum::protocol::response::TaskStatus;
 use locum::task::Status;
-use locum::{Desk, SessionId, TaskId};
+use locum::{Desk, SessionId, TaskId, Uid};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use super::scene::Facts;
-use super::transcript::{self, Job, Transcript};
+use super::transcript::{Job, Jobs, Transcript};
 
 /// How often the desk is asked. A key that wants something else to be shown does not wait for it.
 const LOOK: Duration = Duration::from_millis(400);
 
+/// For how long what is heard is gathered before it is shown.
+const GATHER: Duration = Duration::from_millis(60);
+
 /// How many logs are read for one look: beyond that, background commands show up a look later.
 const LOGS_MAX: usize = 8;
+
+/// How many entries of a log are read for one look.
+const RECORDS_MAX: usize = 500;
 
 /// After how many looks tasks without a worker are looked after.
 const CARE_EVERY: u64 = 12;
@@ -30,39 +40,74 @@ pub(super) struct Wanted {
     pub(super) selected: Option<TaskId>,
 }
 
-/// What has been read of a task's log, and how the task stood then.
+/// What the screen is told.
+pub(super) enum Learnt {
+    /// How everything stands.
+    Facts(Facts),
+    /// What was said in the selected task.
+    Said(Transcript),
+}
+
+/// The selected task, as it is listened to.
+struct Selected {
+    uid: Uid,
+    tail: TaskTail,
+    transcript: Transcript,
+}
+
+/// The background commands of a task, as far as its log was read.
 struct Read {
-    status: TaskStatus,
-    transcript: Option<Transcript>,
-    jobs: Vec<Job>,
+    until: Seq,
+    jobs: Jobs,
 }
 
 /// The questions to the desk.
 pub(super) struct Feed {
     desk: Desk,
-    logs: BTreeMap<TaskId, Read>,
+    selected: Option<Selected>,
+    logs: BTreeMap<Uid, Read>,
+}
+
+/// Why listening ended.
+enum Ended {
+    /// Something was heard.
+    Heard,
+    /// It is time to look again, or something else is wanted.
+    Look,
+    /// Nobody wants anything any more.
+    Left,
 }
 
 impl Feed {
     pub(super) fn new(desk: Desk) -> Self {
-        Self { desk, logs: BTreeMap::new() }
+        Self { desk, selected: None, logs: BTreeMap::new() }
     }
 
-    /// Tells facts until nobody wants them any more. Dropping it loses nothing: it only reads.
-    pub(super) async fn tell(mut self, mut wanted: watch::Receiver<Wanted>, facts: mpsc::Sender<Facts>) {
+    /// Tells what is known until nobody wants it any more. Dropping it loses nothing: it only reads.
+    pub(super) async fn tell(mut self, mut wanted: watch::Receiver<Wanted>, screen: mpsc::Sender<Learnt>) {
         for looks in 1_u64.. {
             if looks.is_multiple_of(CARE_EVERY) {
                 // A worker may be lost while somebody looks on; what hinders us now may not the next time.
                 self.desk.look_after_orphans().await.ok();
             }
             let wants = wanted.borrow_and_update().clone();
-            let looked = self.look(&wants).await;
-            if facts.send(looked).await.is_err() {
+            let facts = self.look(&wants).await;
+            if screen.send(Learnt::Facts(facts)).await.is_err() {
                 return;
             }
-            // A change is looked at once, and otherwise the time is over.
-            if let Ok(Err(_)) = tokio::time::timeout(LOOK, wanted.changed()).await {
-                return;
+            let until = Instant::now() + LOOK;
+            loop {
+                match self.listen(&mut wanted, until).await {
+                    Ended::Look => break,
+                    Ended::Left => return,
+                    Ended::Heard => {}
+                }
+                let said = self.selected.as_ref().map(|selected| selected.transcript.clone());
+                if let Some(said) = said
+                    && screen.send(Learnt::Said(said)).await.is_err()
+                {
+                    return;
+                }
             }
         }
     }
@@ -70,8 +115,7 @@ impl Feed {
     /// What is known now.
     pub(super) async fn look(&mut self, wanted: &Wanted) -> Facts {
         if self.desk.session().id != wanted.session {
-            self.desk = self.desk.in_session(wanted.session.clone());
-            self.logs.clear();
+            *self = Self::new(self.desk.in_session(wanted.session.clone()));
         }
         let mut facts = Facts { session: wanted.session.to_string(), now: SystemClock.now(), ..Facts::default() };
         if let Err(refusal) = self.fill(&mut facts, wanted).await {
@@ -85,45 +129,93 @@ impl Feed {
         let place = ids.iter().position(|id| *id == wanted.session).unwrap_or(0);
         facts.place = (place + 1, ids.len().max(1));
         let glance = self.desk.glance().await?;
-        (facts.tasks, facts.board) = (glance.tasks, glance.board);
-        self.read_logs(&facts.tasks, wanted.selected).await?;
-        facts.jobs = self.logs.values().flat_map(|read| read.jobs.iter().cloned()).collect();
-        let selected = wanted.selected.and_then(|id| self.logs.get(&id));
-        facts.transcript = selected.and_then(|read| read.transcript.clone());
+        let jobs = self.read_jobs(&glance.tasks).await?;
+        self.select(&glance.tasks, wanted.selected).await?;
+        (facts.jobs, facts.board) = (jobs, glance.board);
+        facts.tasks = glance.tasks.into_iter().map(|task| task.status).collect();
+        facts.transcript = self.selected.as_ref().map(|selected| selected.transcript.clone());
         Ok(())
     }
 
-    /// Reads the logs of tasks that have gone on since they were last read: of the selected one for what was said in
-    /// it, of those that run for what they have in the background.
-    async fn read_logs(&mut self, tasks: &[TaskStatus], selected: Option<TaskId>) -> Result<(), Refusal> {
-        let concerns = |task: &TaskStatus| task.status == Status::Running || Some(task.task_id) == selected;
-        let ids: BTreeMap<TaskId, &TaskStatus> =
-            tasks.iter().filter(|task| concerns(task)).map(|task| (task.task_id, task)).collect();
-        self.logs.retain(|id, _| ids.contains_key(id));
-        let mut stale: Vec<&TaskStatus> =
-            ids.into_values().filter(|task| self.is_stale(task, Some(task.task_id) == selected)).collect();
-        stale.sort_by_key(|task| Some(task.task_id) != selected);
-        for task in stale.into_iter().take(LOGS_MAX) {
-            let records = self.desk.log_of(&task.task_id.to_string()).await?;
-            let (id, agent) = (task.task_id, task.agent.as_str());
-            let is_selected = Some(id) == selected;
-            let runs = task.status == Status::Running;
-            let read = Read {
-                status: task.clone(),
-                transcript: is_selected.then(|| transcript::of_log(id, &records)),
-                jobs: if runs { transcript::jobs_of(id, agent, &records) } else { Vec::new() },
-            };
-            self.logs.insert(id, read);
+    /// Begins to listen to the task that is selected, if it is another one, and reads what its log has.
+    async fn select(&mut self, tasks: &[ShownTask], id: Option<TaskId>) -> Result<(), Refusal> {
+        let task = tasks.iter().find(|task| Some(task.status.task_id) == id);
+        let (Some(task), Some(id)) = (task, id) else {
+            self.selected = None;
+            return Ok(());
+        };
+        if self.selected.as_ref().is_some_and(|selected| selected.uid == task.uid) {
+            return Ok(());
         }
+        let after = Transcript::begins_after(task.seq);
+        let mut transcript = Transcript::new(id, after);
+        let records = self.desk.records_of(&task.uid, after, RECORDS_MAX).await?;
+        transcript.take_up(&records);
+        let until = records.last().map_or(after, |record| record.seq);
+        let tail = self.desk.tail_task(task.uid.clone(), until);
+        self.selected = Some(Selected { uid: task.uid.clone(), tail, transcript });
         Ok(())
     }
 
-    fn is_stale(&self, task: &TaskStatus, is_selected: bool) -> bool {
-        self.logs.get(&task.task_id).is_none_or(|read| {
-            let stands = (&read.status.activity, &read.status.usage, read.status.status);
-            let lacks = is_selected && read.transcript.is_none();
-            lacks || stands != (&task.activity, &task.usage, task.status)
-        })
+    /// Listens to the selected task until something was heard, something else is wanted, or it is time to look again.
+    async fn listen(&mut self, wanted: &mut watch::Receiver<Wanted>, until: Instant) -> Ended {
+        let selected = &mut self.selected;
+        let heard = async {
+            match selected {
+                None => std::future::pending().await,
+                Some(selected) => selected.listen().await,
+            }
+        };
+        let is_there = match tokio::time::timeout_at(until, select(pin!(wanted.changed()), pin!(heard))).await {
+            Err(_) | Ok(Either::Left((Ok(()), _))) => return Ended::Look,
+            Ok(Either::Left((Err(_), _))) => return Ended::Left,
+            Ok(Either::Right((is_there, _))) => is_there,
+        };
+        if is_there {
+            return Ended::Heard;
+        }
+        // A store that cannot be read is asked again by the next look, which says why.
+        self.selected = None;
+        Ended::Look
+    }
+
+    /// The commands in the background of tasks that run: their logs are read as far as they have grown.
+    async fn read_jobs(&mut self, tasks: &[ShownTask]) -> Result<Vec<Job>, Refusal> {
+        let running: Vec<&ShownTask> = tasks.iter().filter(|task| task.status.status == Status::Running).collect();
+        self.logs.retain(|uid, _| running.iter().any(|task| task.uid == *uid));
+        let until = |logs: &BTreeMap<Uid, Read>, uid: &Uid| logs.get(uid).map_or(0, |read| read.until);
+        let grown = running.iter().filter(|task| until(&self.logs, &task.uid) < task.seq);
+        let grown: Vec<&&ShownTask> = grown.take(LOGS_MAX).collect();
+        for task in grown {
+            let records = self.desk.records_of(&task.uid, until(&self.logs, &task.uid), RECORDS_MAX).await?;
+            let read = self.logs.entry(task.uid.clone()).or_insert_with(|| Read { until: 0, jobs: Jobs::default() });
+            read.jobs.take_up(task.status.task_id, task.status.agent.as_str(), &records);
+            read.until = records.last().map_or(task.seq, |record| record.seq);
+        }
+        Ok(self.logs.values().flat_map(|read| read.jobs.running.iter().cloned()).collect())
+    }
+}
+
+impl Selected {
+    /// Waits for what is said next, and for a moment for what follows it; whether the task can be listened to.
+    async fn listen(&mut self) -> bool {
+        let Ok(heard) = self.tail.hear().await else { return false };
+        self.take_up(heard);
+        let gathering = async {
+            while let Ok(heard) = self.tail.hear().await {
+                self.take_up(heard);
+            }
+        };
+        // What is not heard now is heard the next time.
+        tokio::time::timeout(GATHER, gathering).await.ok();
+        true
+    }
+
+    fn take_up(&mut self, heard: Heard) {
+        match heard {
+            Heard::Records(records) => self.transcript.take_up(&records),
+            Heard::Text { offset, text, .. } => self.transcript.overhear(offset, &text),
+        }
     }
 }
 

@@ -57,4 +57,6 @@ fn sign(status: Status, beat: usize) -> &'static str {
 }
 
 #[cfg(test)]
+mod picture;
+#[cfg(test)]
 pub(super) mod tests;

@@ -6,7 +6,7 @@ use ratatui::layout::Position;
 
 use super::layout::Areas;
 use super::scene::{Focus, Mode, Scene};
-use super::words;
+use crate::output::counted;
 
 /// How far a page moves.
 const PAGE: isize = 10;
@@ -157,7 +157,7 @@ impl Scene {
             self.view.notice = Some("nothing runs here; q leaves".to_owned());
             return None;
         }
-        self.view.notice = Some(format!("stopping {} …", words::count(ids.len(), "agent")));
+        self.view.notice = Some(format!("stopping {} …", counted(ids.len() as u64, "agent")));
         Some(Wish::Ask(Errand::Cancel(ids)))
     }
 

@@ -2,10 +2,10 @@
 
 use locum::TaskId;
 use locum::task::{Record, TaskEvent};
-use locum::transcript::{Reply, ToolCall};
+use locum::transcript::Reply;
 
 use super::words;
-use crate::commands::logs;
+use crate::commands::logs::Teller;
 
 /// How many entries of a log are kept, from its end.
 const ENTRIES_MAX: usize = 400;
@@ -40,17 +40,90 @@ pub(super) struct Entry {
 }
 
 /// What was said in a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Transcript {
     pub(super) task: TaskId,
     pub(super) entries: Vec<Entry>,
+    /// What is being said: the reply under way, as far as it was heard.
+    pub(super) saying: String,
+    teller: Teller,
 }
 
 impl Transcript {
+    /// One that has nothing yet but how many entries of the log it leaves out.
+    pub(super) fn new(task: TaskId, left_out: u64) -> Self {
+        let notice = |left_out| Entry { speaker: Speaker::Event, text: earlier(task, left_out) };
+        let entries = (left_out > 0).then(|| notice(left_out)).into_iter().collect();
+        Self { task, entries, saying: String::new(), teller: Teller::default() }
+    }
+
+    /// From which entry of a log on it is worth to be read.
+    pub(super) fn begins_after(seq: u64) -> u64 {
+        seq.saturating_sub(ENTRIES_MAX as u64)
+    }
+
+    /// Takes up entries of the log. What was being said is whole then, or given up.
+    pub(super) fn take_up(&mut self, records: &[Record]) {
+        self.saying.clear();
+        for record in records {
+            let said = self.said(&record.event);
+            self.entries.extend(said);
+        }
+        if self.entries.len() > 2 * ENTRIES_MAX {
+            let first = records.last().map_or(0, |record| Self::begins_after(record.seq));
+            self.entries.drain(..self.entries.len() - ENTRIES_MAX);
+            self.entries.insert(0, Entry { speaker: Speaker::Event, text: earlier(self.task, first) });
+        }
+    }
+
+    /// Takes up more of the reply under way.
+    pub(super) fn overhear(&mut self, offset: usize, text: &str) {
+        if offset != self.saying.len() {
+            // What was missed is shown when the reply is whole.
+            self.saying.push('…');
+        }
+        if self.saying.len() < SAID_CHARS_MAX {
+            self.saying.push_str(text);
+        }
+    }
+
     /// More lines than it has on any screen that is wide enough to be read.
     pub(super) fn lines_max(&self) -> usize {
-        self.entries.iter().map(|entry| entry.text.lines().count() + entry.text.len() / NARROWEST).sum()
+        let lines = |text: &str| text.lines().count() + text.len() / NARROWEST;
+        self.entries.iter().map(|entry| lines(&entry.text)).sum::<usize>() + lines(&self.saying)
     }
+
+    fn said(&mut self, event: &TaskEvent) -> Vec<Entry> {
+        let told = self.teller.tell(event);
+        let entry = |speaker, text: String| Entry { speaker, text };
+        match event {
+            TaskEvent::Accepted { plan, .. } => {
+                vec![entry(Speaker::Event, told), entry(Speaker::Caller, head(&plan.assignment.task, SAID_CHARS_MAX))]
+            }
+            TaskEvent::Replied { reply, .. } => replied(reply),
+            TaskEvent::ToolEnded { call_id, output, .. } => {
+                let name = self.teller.call(call_id).map_or(call_id.as_str(), |call| &call.name);
+                vec![entry(Speaker::Tool, format!("{name}: {}", head(output.text.trim(), TOOL_CHARS_MAX)))]
+            }
+            // A turn shows itself by its answer, a call by what it returns.
+            TaskEvent::TurnStarted { .. } | TaskEvent::ToolStarted { .. } => Vec::new(),
+            TaskEvent::Released { .. }
+            | TaskEvent::WorkspaceReady { .. }
+            | TaskEvent::WorkspaceClosed { .. }
+            | TaskEvent::TurnDeclined { .. }
+            | TaskEvent::BudgetNearing { .. }
+            | TaskEvent::ModelFailed { .. }
+            | TaskEvent::ModelReplaced { .. }
+            | TaskEvent::Stopped { .. }
+            | TaskEvent::WorkerLost { .. }
+            | TaskEvent::ProcessesEnded { .. }
+            | TaskEvent::Ended { .. } => vec![entry(Speaker::Event, told)],
+        }
+    }
+}
+
+fn earlier(task: TaskId, count: u64) -> String {
+    format!("{count} earlier entries; `locum logs {task}`")
 }
 
 /// A command in the background of a task.
@@ -62,41 +135,29 @@ pub(super) struct Job {
     pub(super) command: String,
 }
 
-/// The conversation of a log.
-pub(super) fn of_log(task: TaskId, records: &[Record]) -> Transcript {
-    let from = records.len().saturating_sub(ENTRIES_MAX);
-    let mut entries = Vec::new();
-    if from > 0 {
-        entries.push(Entry { speaker: Speaker::Event, text: format!("{from} earlier entries; `locum logs {task}`") });
-    }
-    for record in &records[from..] {
-        entries.extend(said(&record.event));
-    }
-    Transcript { task, entries }
+/// The commands that a task left in the background and that nobody has seen to end.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Jobs {
+    pub(super) running: Vec<Job>,
+    teller: Teller,
 }
 
-fn said(event: &TaskEvent) -> Vec<Entry> {
-    let entry = |speaker, text: String| Entry { speaker, text };
-    match event {
-        TaskEvent::Accepted { plan, .. } => vec![
-            entry(Speaker::Event, logs::describe(event)),
-            entry(Speaker::Caller, head(&plan.assignment.task, SAID_CHARS_MAX)),
-        ],
-        TaskEvent::Replied { reply, .. } => replied(reply),
-        TaskEvent::ToolEnded { output, .. } => vec![entry(Speaker::Tool, head(output.text.trim(), TOOL_CHARS_MAX))],
-        // A turn shows itself by its answer, a call by what it returns.
-        TaskEvent::TurnStarted { .. } | TaskEvent::ToolStarted { .. } => Vec::new(),
-        TaskEvent::Released { .. }
-        | TaskEvent::WorkspaceReady { .. }
-        | TaskEvent::WorkspaceClosed { .. }
-        | TaskEvent::TurnDeclined { .. }
-        | TaskEvent::BudgetNearing { .. }
-        | TaskEvent::ModelFailed { .. }
-        | TaskEvent::ModelReplaced { .. }
-        | TaskEvent::Stopped { .. }
-        | TaskEvent::WorkerLost { .. }
-        | TaskEvent::ProcessesEnded { .. }
-        | TaskEvent::Ended { .. } => vec![entry(Speaker::Event, logs::describe(event))],
+impl Jobs {
+    /// Takes up entries of the log.
+    pub(super) fn take_up(&mut self, task: TaskId, agent: &str, records: &[Record]) {
+        for record in records {
+            self.teller.take_up(&record.event);
+            let TaskEvent::ToolEnded { call_id, output, .. } = &record.event else { continue };
+            let Some(call) = self.teller.call(call_id) else { continue };
+            if let Some(number) = number_after(&output.text, "started as job ") {
+                let command = call.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
+                let command = words::fit(command, TOOL_CHARS_MAX);
+                self.running.push(Job { task, agent: agent.to_owned(), number, command });
+            } else if let Some(number) = number_after(&output.text, "job ").filter(|_| call.name == "job") {
+                let runs = output.text.starts_with(&format!("job {number}: running"));
+                self.running.retain(|job| job.number != number || runs);
+            }
+        }
     }
 }
 
@@ -110,30 +171,6 @@ fn replied(reply: &Reply) -> Vec<Entry> {
         entries.push(Entry { speaker: Speaker::Event, text });
     }
     entries
-}
-
-/// The commands that a task left in the background and that nobody has seen to end.
-pub(super) fn jobs_of(task: TaskId, agent: &str, records: &[Record]) -> Vec<Job> {
-    let mut calls: Vec<&ToolCall> = Vec::new();
-    let mut jobs: Vec<Job> = Vec::new();
-    for record in records {
-        match &record.event {
-            TaskEvent::Replied { reply, .. } => calls = reply.tool_calls.iter().collect(),
-            TaskEvent::ToolEnded { call_id, output, .. } => {
-                let Some(call) = calls.iter().find(|call| call.id == *call_id) else { continue };
-                if let Some(number) = number_after(&output.text, "started as job ") {
-                    let command = call.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
-                    let command = words::fit(command, TOOL_CHARS_MAX);
-                    jobs.push(Job { task, agent: agent.to_owned(), number, command });
-                } else if let Some(number) = number_after(&output.text, "job ").filter(|_| call.name == "job") {
-                    let runs = output.text.starts_with(&format!("job {number}: running"));
-                    jobs.retain(|job| job.number != number || runs);
-                }
-            }
-            _ => {}
-        }
-    }
-    jobs
 }
 
 fn number_after(text: &str, words: &str) -> Option<u32> {
@@ -153,7 +190,9 @@ fn head(text: &str, chars_max: usize) -> String {
 pub(super) fn window(transcript: &Transcript, width: usize, height: usize, back: usize) -> Vec<(Speaker, String)> {
     let mut lines: Vec<(Speaker, String)> = Vec::new();
     // From the end, and no further than what is seen: a long log costs no more than a short one.
-    for entry in transcript.entries.iter().rev() {
+    let saying = Entry { speaker: Speaker::Agent, text: transcript.saying.trim().to_owned() };
+    let under_way = (!saying.text.is_empty()).then_some(&saying);
+    for entry in under_way.into_iter().chain(transcript.entries.iter().rev()) {
         if lines.len() >= height + back {
             break;
         }
@@ -182,7 +221,7 @@ mod tests {
 
     fn transcript(texts: &[&str]) -> Transcript {
         let entries = texts.iter().map(|text| Entry { speaker: Speaker::Agent, text: (*text).to_owned() });
-        Transcript { task: TaskId::new(1), entries: entries.collect() }
+        Transcript { entries: entries.collect(), ..Transcript::new(TaskId::new(1), 0) }
     }
 
     #[test]
@@ -194,5 +233,18 @@ mod tests {
             let shown: Vec<String> = window(&said, 10, 2, back).into_iter().map(|(_, line)| line).collect();
             assert_eq!(shown, lines, "{back} lines back");
         }
+    }
+
+    #[test]
+    fn what_is_being_said_is_shown_last_until_it_is_whole() {
+        let mut said = transcript(&["one"]);
+        let shown = |said: &Transcript| window(said, 20, 9, 0).into_iter().map(|(_, line)| line).collect::<Vec<_>>();
+        said.overhear(0, "two ");
+        said.overhear(4, "three");
+        assert_eq!(shown(&said), ["one", "two three"]);
+        said.overhear(99, "later");
+        assert_eq!(shown(&said), ["one", "two three…later"]);
+        said.take_up(&[]);
+        assert_eq!(shown(&said), ["one"]);
     }
 }

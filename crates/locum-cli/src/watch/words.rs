@@ -72,11 +72,6 @@ pub(super) fn tokens(count: u64) -> String {
     }
 }
 
-/// So many of something.
-pub(super) fn count(number: usize, one: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
-}
-
 /// Money, where it is known.
 pub(super) fn cost(usd: Option<f64>) -> String {
     match usd {

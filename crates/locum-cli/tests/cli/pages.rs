@@ -49,7 +49,7 @@ fn is_said(shown: &str, said: &str) -> bool {
 }
 
 /// A project under version control, in which `locum` is a command.
-fn project() -> Home {
+pub(crate) fn project() -> Home {
     let home = Home::new();
     std::fs::create_dir(home.root().join("bin")).unwrap();
     symlink(env!("CARGO_BIN_EXE_locum"), home.root().join("bin/locum")).unwrap();
@@ -59,15 +59,21 @@ fn project() -> Home {
     home
 }
 
-fn shell(home: &Home, script: &str) -> Ran {
+/// Runs a script that stops at the first command that fails.
+pub(crate) fn shell(home: &Home, script: &str) -> Ran {
+    run(program(home, "bash", &["-euo", "pipefail", "-c", script]), b"")
+}
+
+/// A program that finds `locum`.
+pub(crate) fn program(home: &Home, program: &str, arguments: &[&str]) -> std::process::Command {
     let path = format!("{}:{}", home.root().join("bin").display(), std::env::var("PATH").unwrap_or_default());
     let mut command = home.command(&[]);
     let variables: Vec<_> =
         command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
-    command = std::process::Command::new("bash");
-    command.args(["-euo", "pipefail", "-c", script]).env_clear().current_dir(home.project());
+    command = std::process::Command::new(program);
+    command.args(arguments).env_clear().current_dir(home.project());
     command.envs(variables.into_iter().filter_map(|(name, value)| Some((name, value?)))).env("PATH", path);
-    run(command, b"")
+    command
 }
 
 /// Plays a page; what it promises and does not keep.

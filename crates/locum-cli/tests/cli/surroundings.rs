@@ -119,9 +119,9 @@ fn settings_that_cannot_be_used_are_named_with_their_place() {
 }
 
 #[test]
-fn completions_are_scripts() {
+fn completions_of_shells_that_ask_nobody_know_every_verb() {
     let home = Home::new();
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+    for shell in ["elvish", "powershell"] {
         let script = ask(&home, &["completions", shell]);
         for verb in VERBS {
             assert!(script.contains(verb), "{shell}: {verb}");

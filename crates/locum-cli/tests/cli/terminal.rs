@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use nix::pty::{Winsize, openpty};
@@ -20,12 +20,18 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
+        Self::run(home.command(arguments))
+    }
+
+    /// Any command.
+    pub(crate) fn run(mut command: Command) -> Self {
         let size = Winsize { ws_row: 40, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         let ends = openpty(&size, None).unwrap();
         let end = || Stdio::from(ends.slave.try_clone().unwrap());
-        // The command goes with this statement, and with it this process's copies of the terminal's end: what is left of
-        // that end is the child's, so that its end is seen.
-        let child = home.command(arguments).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        // With the command go this process's copies of the terminal's end: what is left of that end is the child's, so
+        // that its end is seen.
+        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        drop(command);
         let keyboard = File::from(ends.master);
         let (screen, mut shown) = (Arc::new(Mutex::new(String::new())), keyboard.try_clone().unwrap());
         let written = Arc::clone(&screen);

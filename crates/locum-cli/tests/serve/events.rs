@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, wait_until};
 use crate::served::Served;
 
 /// A reader of events.
@@ -221,4 +222,50 @@ fn many_readers_of_many_tasks_lose_nothing_and_see_nothing_twice() {
         assert_eq!(answer["task_ids"].as_array().map(Vec::len), Some(tasks), "{answer}");
     });
     assert_eq!(server.end(), Some(0));
+}
+
+/// What was said in events of text, which must follow each other without a gap.
+fn heard(events: &mut Events, whole: &str) {
+    let mut said = String::new();
+    while said != whole {
+        let (id, data) = events.next().unwrap();
+        let Some(text) = data["text"].as_str() else { continue };
+        assert_eq!((id.as_str(), data["offset"].as_u64()), ("", Some(said.len() as u64)), "{data}");
+        said.push_str(text);
+        assert!(whole.starts_with(&said), "{said}");
+    }
+}
+
+#[test]
+fn text_is_told_as_it_is_said_to_those_who_ask_for_it() {
+    let home = Home::new();
+    let whole = "Ebb and flow, says the table: six hours each.";
+    let script = home.script(&json!({"*": [{"error": {"kind": "hang"}, "text": whole}]}));
+    let server = Served::start(&home, &script);
+    let here = server.subagent(&json!({"action": "spawn", "agent": "explore", "task": "t"}));
+    // A task that another process works on is heard as well.
+    let mut elsewhere = home.command(&["run", "explore", "t", "--session", "test", "--model", &script]);
+    let mut elsewhere = elsewhere.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let there = || server.get("/v1/tasks/t_02?session=test").json()["uid"].as_str().map(str::to_owned);
+    wait_until(|| there().is_some());
+    let there = there().unwrap();
+    for uid in [here["uid"].as_str().unwrap(), &there] {
+        let path = format!("/v1/tasks/{uid}/events");
+        let mut early = Events::open(&server, &format!("{path}?text=true"), None);
+        heard(&mut early, whole);
+        // Whoever comes in the middle of a reply hears it from its beginning.
+        heard(&mut Events::open(&server, &format!("{path}?text=true"), None), whole);
+        let plain = Events::open(&server, &path, None);
+        server.subagent(
+            &json!({"action": "cancel", "task_id": server.get(&format!("/v1/tasks/{uid}")).json()["task_id"]}),
+        );
+        let rest = early.rest();
+        assert_eq!(rest.last().unwrap().1["event"]["event"], "ended");
+        assert!(
+            plain.rest().iter().all(|(id, record)| !id.is_empty() && record["seq"].is_u64()),
+            "records and no text"
+        );
+    }
+    assert_eq!(server.get(&format!("/v1/tasks/{there}/events?text=perhaps")).status, 400);
+    elsewhere.wait().unwrap();
 }

@@ -148,8 +148,7 @@ fn failure(error: ErrorEntry, text: Option<String>) -> Result<Turn, &'static str
         KindEntry::ContextOverflow => (FailureKind::ContextOverflow, "the conversation is too long for the model"),
         KindEntry::CutStream => (FailureKind::CutStream, "the stream ended before the answer did"),
         KindEntry::Malformed => (FailureKind::Malformed, "the answer makes no sense"),
-        KindEntry::Hang if text.is_none() => return Ok(Turn::Hang),
-        KindEntry::Hang => return Err("a model that hangs has no `text`"),
+        KindEntry::Hang => return Ok(Turn::Hang { text: text.unwrap_or_default() }),
     };
     let message = message.unwrap_or_else(|| usual.to_owned());
     match (failure, text) {
@@ -157,7 +156,7 @@ fn failure(error: ErrorEntry, text: Option<String>) -> Result<Turn, &'static str
             Ok(Turn::CutStream { text: text.unwrap_or_else(|| message.clone()), message, retry_after })
         }
         (kind, None) => Ok(Turn::Failure { kind, message, retry_after }),
-        (_, Some(_)) => Err("of all errors only `cut_stream` has `text`; use `message`"),
+        (_, Some(_)) => Err("of all errors only `cut_stream` and `hang` have `text`; use `message`"),
     }
 }
 

@@ -34,7 +34,9 @@ pub(super) enum Turn {
         message: String,
         retry_after: Option<Duration>,
     },
-    Hang,
+    Hang {
+        text: String,
+    },
 }
 
 impl Say {
@@ -62,17 +64,18 @@ impl Say {
         })
     }
 
-    /// Never answers.
+    /// Never ends; with a text, it says that first.
     pub fn hang() -> Self {
-        Self::new(Turn::Hang)
+        Self::new(Turn::Hang { text: String::new() })
     }
 
-    /// The same, with this text beside the tool calls, or as the text whose stream breaks. Other failures have none.
+    /// The same, with this text beside the tool calls, or as the text whose stream breaks or hangs. Other failures have
+    /// none.
     #[must_use]
     pub fn with_text(mut self, said: impl Into<String>) -> Self {
         match &mut self.turn {
-            Turn::Reply { text, .. } | Turn::CutStream { text, .. } => *text = said.into(),
-            Turn::Failure { .. } | Turn::Hang => {}
+            Turn::Reply { text, .. } | Turn::CutStream { text, .. } | Turn::Hang { text } => *text = said.into(),
+            Turn::Failure { .. } => {}
         }
         self
     }
@@ -89,7 +92,7 @@ impl Say {
     pub fn retry_after(mut self, wait: Duration) -> Self {
         match &mut self.turn {
             Turn::Failure { retry_after, .. } | Turn::CutStream { retry_after, .. } => *retry_after = Some(wait),
-            Turn::Reply { .. } | Turn::Hang => {}
+            Turn::Reply { .. } | Turn::Hang { .. } => {}
         }
         self
     }

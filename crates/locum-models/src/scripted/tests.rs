@@ -158,8 +158,10 @@ fn what_is_wrong_is_said_with_its_place() {
         (r#"{"tool_calls": [{"nam": "ls"}]}"#, "agents.x[1]: unknown field `nam`"),
         (r#"{"tool_calls": [{"name": "ls"}], "error": {"kind": "auth"}}"#, "agents.x[1]: a reply is an error or"),
         (r#"{"error": {"kind": "gone"}}"#, "agents.x[1]: unknown variant `gone`, expected one of `rate_limit`"),
-        (r#"{"error": {"kind": "auth"}, "text": "x"}"#, "agents.x[1]: of all errors only `cut_stream` has `text`"),
-        (r#"{"error": {"kind": "hang"}, "text": "x"}"#, "agents.x[1]: a model that hangs has no `text`"),
+        (
+            r#"{"error": {"kind": "auth"}, "text": "x"}"#,
+            "agents.x[1]: of all errors only `cut_stream` and `hang` have `text`",
+        ),
         (r#"{"error": {"kind": "auth"}, "stop": "end"}"#, "agents.x[1]: an error has no `stop`"),
         (r#"{"text": "x", "stop": "tool_use"}"#, "agents.x[1]: unknown variant `tool_use`"),
         (r#"{"text": "x", "delay_ms": 1e300}"#, "agents.x[1]: invalid type: floating point"),

@@ -102,7 +102,7 @@ impl Desk {
     }
 
     /// How rows of several sessions are shown, in the same order.
-    async fn show(&self, rows: Vec<TaskRow>) -> Result<Vec<ShownTask>, Refusal> {
+    pub(super) async fn show(&self, rows: Vec<TaskRow>) -> Result<Vec<ShownTask>, Refusal> {
         let mut sessions: BTreeMap<SessionId, Vec<TaskRow>> = BTreeMap::new();
         for row in &rows {
             sessions.entry(row.session.id.clone()).or_default().push(row.clone());

@@ -23,6 +23,7 @@ use crate::agents::staff::Staff;
 use crate::asking::Asker;
 use crate::clock::{Clock, SystemClock};
 use crate::context_changes::ContextHub;
+use crate::ears::Ears;
 use crate::engine::{Engine, Executor, Rules};
 use crate::faces::FaceSettings;
 use crate::hands::{Hands, Toolbox};
@@ -65,6 +66,7 @@ use crate::writers::{Others, Writers};
 /// | how other programs' tools behave | [`faces`](Self::faces) | as those programs do |
 /// | what is kept secret | [`redact`](Self::redact) | nothing is known to be |
 /// | what is logged | [`log`](Self::log) | nothing |
+/// | who hears tasks of other processes | [`ears`](Self::ears) | nobody |
 /// | what models answer | [`recorder`](Self::recorder) | is not recorded |
 /// | what tools may be used for | [`rules`](Self::rules) | everything but protected names |
 /// | who agrees where a rule asks | [`asker`](Self::asker) | nobody |
@@ -113,6 +115,7 @@ pub struct DeskBuilder {
     clock: Arc<dyn Clock>,
     patience: Patience,
     log: OperationLog,
+    ears: Option<PathBuf>,
     redactor: Redactor,
     recorder: Option<Recorder>,
     asker: Option<Arc<dyn Asker>>,
@@ -156,6 +159,7 @@ impl Default for DeskBuilder {
             clock: Arc::new(SystemClock),
             patience: Patience::default(),
             log: OperationLog::default(),
+            ears: None,
             redactor: Redactor::default(),
             recorder: None,
             asker: None,
@@ -294,6 +298,14 @@ impl DeskBuilder {
         self
     }
 
+    /// The directory in which processes of the user listen to what tasks of others say while they say it; nobody hears
+    /// it if this is left out. See [`Desk::overhear`].
+    #[must_use]
+    pub fn ears(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.ears = Some(directory.into());
+        self
+    }
+
     /// What must never be stored or shown: it is taken out of requests, logs, results and progress.
     #[must_use]
     pub fn redact(mut self, redactor: Redactor) -> Self {
@@ -425,7 +437,7 @@ impl DeskBuilder {
                 worktrees: self.worktrees,
                 writers: Arc::new(Writers::among(others)),
                 seals: Arc::default(),
-                hub: Hub::default(),
+                hub: Hub::new(self.ears.map(Ears::in_directory)),
                 redactor: self.redactor,
                 log: self.log,
                 patience: self.patience,

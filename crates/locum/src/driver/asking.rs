@@ -4,15 +4,14 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use locum_core::ids::Seq;
+use locum_core::task::Task;
 use locum_core::task::event::{Activity, FailureKind};
-use locum_core::task::{Plan, Task};
 use locum_core::transcript::{Reply, ToolSpec};
 use locum_models::{Delta, ModelError, Prefix};
 
 use super::attend::{Attention, Heard, Interrupt};
 use crate::hands::Hands;
-use crate::progress::{Hub, News};
+use crate::progress::Telling;
 use crate::recorder;
 
 /// The call that a task announced.
@@ -51,7 +50,7 @@ impl Asking<'_> {
             Err(error) => return Ok(Err(error)),
         };
         let prompt = task.prompt(tools);
-        let mut telling = Telling { hub: &hands.hub, plan, after: task.seq(), offset: 0 };
+        let mut telling = Telling::new(&hands.hub, plan, task.seq());
         let mut pieces = hands.redactor.pieces();
         let mut hear = |delta: Delta<'_>| match delta {
             Delta::Text(text) => {
@@ -86,23 +85,5 @@ fn pass_on(text: String, relay: &mut (dyn FnMut(Delta<'_>) + Send), telling: &mu
     if !text.is_empty() {
         relay(Delta::Text(&text));
         telling.tell(text);
-    }
-}
-
-/// Tells the text of a reply while it arrives.
-struct Telling<'a> {
-    hub: &'a Hub,
-    plan: &'a Plan,
-    after: Seq,
-    offset: usize,
-}
-
-impl Telling<'_> {
-    fn tell(&mut self, text: String) {
-        let (after, offset) = (self.after, self.offset);
-        self.offset += text.len();
-        if self.hub.is_heard() {
-            self.hub.tell(self.plan, News::Text { after, offset, text });
-        }
     }
 }

@@ -90,6 +90,11 @@ impl Places {
         self.state.join("mcp")
     }
 
+    /// Where processes listen that want to hear what tasks of others say.
+    pub fn ears(&self) -> PathBuf {
+        self.state.join("ears")
+    }
+
     /// The operation logs.
     pub fn logs(&self) -> PathBuf {
         self.state.join("logs")

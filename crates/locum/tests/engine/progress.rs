@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use locum::Desk;
+use locum::desk::{Heard, TaskTail};
+use locum::ids::Seq;
 use locum::models::scripted::{Say, Scripted};
 use locum::progress::{News, Progress};
-use locum::task::TaskEvent;
+use locum::task::{Record, TaskEvent};
 use locum::transcript::Repeat;
 use locum_core::task::event::FailureKind;
 use serde_json::json;
@@ -122,4 +124,50 @@ async fn who_listens_later_hears_what_comes_and_reads_the_rest_in_the_log() {
     });
     assert_eq!(first, Some(3), "the acceptance and the turn's start were before");
     assert_eq!(desk.log_of("t_01").await.unwrap().iter().map(|record| record.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
+}
+
+/// What a listener hears of a task until the reply under way is this text: the numbers of the records, then the text.
+async fn hear_until(tail: &mut TaskTail, whole: &str) -> Vec<Seq> {
+    let (mut seqs, mut said) = (Vec::new(), String::new());
+    while said != whole {
+        match tail.hear().await.unwrap() {
+            Heard::Records(records) => {
+                seqs.extend(records.iter().map(|record| record.seq));
+                said.clear();
+            }
+            Heard::Text { after, offset, text } => {
+                assert_eq!((Some(&after), offset), (seqs.last(), said.len()), "{text}");
+                said.push_str(&text);
+            }
+        }
+    }
+    seqs
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_listens_to_a_task_hears_each_reply_from_its_beginning_between_the_records() {
+    let eve =
+        [Say::calls([("look", json!({}))]).with_text("I look."), Say::hang().with_text("Gesehen: ein Wörterbuch")];
+    let look = noting_tool("look", Repeat::Safe, &Ledger::default());
+    let desk = builder(Scripted::new().agent("eve", eve)).tool(look).agent(agent("eve", &["look"])).build().unwrap();
+    let spawned = ask(&desk, json!({"action": "spawn", "agent": "eve", "task": "Look."})).await;
+    let uid = desk.task("t_01").await.unwrap().uid;
+    check(&spawned, &json!({"uid": uid}));
+    let mut early = desk.tail_task(uid.clone(), 0);
+    let heard = hear_until(&mut early, "Gesehen: ein Wörterbuch").await;
+    // Whoever comes in the middle of the reply is told the same.
+    let mut late = desk.tail_task(uid, 0);
+    assert_eq!(hear_until(&mut late, "Gesehen: ein Wörterbuch").await, heard);
+    assert_eq!(heard, (1..=heard.len() as u64).collect::<Vec<_>>());
+    ask(&desk, json!({"action": "cancel", "task_id": "t_01"})).await;
+    for mut tail in [early, late] {
+        let mut records = Vec::new();
+        while !records.iter().any(|record: &Record| matches!(record.event, TaskEvent::Ended { .. })) {
+            match tail.hear().await.unwrap() {
+                Heard::Records(more) => records.extend(more),
+                Heard::Text { text, .. } => panic!("{text} was said twice"),
+            }
+        }
+        assert_eq!(records[0].seq, heard.len() as u64 + 1);
+    }
 }

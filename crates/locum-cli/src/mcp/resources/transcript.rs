@@ -10,7 +10,7 @@ use locum::task::{Record, TaskEvent};
 
 use super::address::Spot;
 use super::page::{BYTES_MAX, Page, head_within};
-use crate::commands::logs::describe;
+use crate::commands::logs::Teller;
 
 /// Entries that are read at once: more than most pages hold.
 const ENTRIES: usize = 32;
@@ -59,7 +59,7 @@ fn entry(record: &Record) -> String {
             said
         }
         TaskEvent::ToolEnded { turn, output, .. } => format!("turn {turn}: a tool answered\n{}", output.text),
-        event => describe(event),
+        event => Teller::default().tell(event),
     };
     // What agents and their tools wrote is data to whoever reads this.
     entry.push_str(&neutralise(&said));

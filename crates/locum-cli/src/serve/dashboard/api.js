@@ -66,8 +66,11 @@ export async function pages(path, field, parameters, most, cursor) {
   return all;
 }
 
-/** Hands on the events behind a path until it is stopped; comes back from where it was when the connection is lost. */
-export function follow(path, parameters, hear) {
+/**
+ * Hands on the events behind a path until it is stopped; comes back from where it was when the connection is lost. Events
+ * of the log go to hear, pieces of a reply under way to say.
+ */
+export function follow(path, parameters, hear, say) {
   const stop = new AbortController();
   (async () => {
     let last;
@@ -77,7 +80,7 @@ export function follow(path, parameters, hear) {
         const response = await fetch(address(path, parameters), { headers: { ...headers(), ...said }, signal: stop.signal });
         if (response.status === 204) return;
         if (!response.ok) throw new Refused(response.status, await response.json().catch(() => ({})));
-        last = await read(response.body, hear, last);
+        last = await read(response.body, hear, say, last);
       } catch (error) {
         if (stop.signal.aborted || (error instanceof Refused && error.status < 500)) return;
       }
@@ -87,7 +90,7 @@ export function follow(path, parameters, hear) {
   return () => stop.abort();
 }
 
-async function read(body, hear, last) {
+async function read(body, hear, say, last) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -101,7 +104,8 @@ async function read(body, hear, last) {
       const data = field("data").join("\n");
       if (!data) continue;
       last = field("id")[0] ?? last;
-      hear(JSON.parse(data));
+      if (field("event")[0] === "text") say?.(JSON.parse(data));
+      else hear(JSON.parse(data));
     }
   }
 }

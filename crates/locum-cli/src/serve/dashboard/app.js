@@ -74,7 +74,9 @@ async function lookAtSessions() {
   }
   const tasks = known.reduce((sum, session) => sum + session.tasks, 0);
   const open = known.reduce((sum, session) => sum + session.unfinished, 0);
-  document.getElementById("totals").textContent = `${project} · ${open} unfinished · ${tasks} ${tasks === 1 ? "task" : "tasks"}`;
+  const totals = document.getElementById("totals");
+  totals.title = project;
+  totals.textContent = `${project.split("/").pop()} · ${open} unfinished · ${tasks} ${tasks === 1 ? "task" : "tasks"}`;
 }
 
 function watch() {

@@ -13,8 +13,9 @@ export class Detail {
     this.changed = changed;
     this.head = make("div");
     this.result = make("div");
+    this.bounds = make("dl");
     this.transcript = make("div", { role: "log", "aria-label": "Transcript" });
-    this.element = make("section", { "aria-label": "Task", hidden: true }, this.head, this.result,
+    this.element = make("section", { "aria-label": "Task", hidden: true }, this.head, this.bounds, this.result,
       make("h2", {}, "Transcript"), this.transcript);
   }
 
@@ -24,6 +25,8 @@ export class Detail {
     this.element.hidden = false;
     this.transcript.replaceChildren();
     this.result.replaceChildren();
+    this.bounds.replaceChildren();
+    this.saying = this.shown = undefined;
     try {
       this.update(await get(`/v1/tasks/${uid}`));
     } catch (error) {
@@ -31,14 +34,43 @@ export class Detail {
       return;
     }
     const names = new Map();
-    this.stop = follow(`/v1/tasks/${uid}/events`, {}, (record) => {
+    const hear = (record) => {
       if (this.uid !== uid) return;
-      const atEnd = this.element.getBoundingClientRect().bottom <= innerHeight + 60;
-      this.transcript.append(...entries(record, names));
-      while (this.transcript.childElementCount > ENTRIES_MAX) this.transcript.firstChild.remove();
-      if (atEnd && record.event.event !== "ended") this.transcript.lastElementChild?.scrollIntoView({ block: "nearest" });
+      this.hush();
+      if (record.event.event === "accepted") this.bounds.replaceChildren(...line("May use", allowance(record.event.plan.bounds)));
+      this.grow(entries(record, names), record.event.event !== "ended");
       if (record.event.event === "ended") this.changed();
-    });
+    };
+    this.stop = follow(`/v1/tasks/${uid}/events`, { text: true }, hear, (piece) => this.uid === uid && this.say(piece));
+  }
+
+  /** Adds entries, and stays at the end where the end was seen. */
+  grow(added, follows) {
+    const atEnd = this.element.getBoundingClientRect().bottom <= innerHeight + 60;
+    this.transcript.append(...added);
+    while (this.transcript.childElementCount > ENTRIES_MAX) this.transcript.firstChild.remove();
+    if (atEnd && follows) this.transcript.lastElementChild?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Shows a piece of the reply under way. Its entry is no news to a screen reader until it is whole. */
+  say({ offset, text }) {
+    if (!this.saying || offset === 0) {
+      this.hush();
+      const words = make("pre", {}, offset === 0 ? "" : "…");
+      const element = make("div", { class: "entry said", "aria-live": "off" }, make("span", { class: "quiet" }, "answering"), words);
+      this.saying = { element, words, until: offset };
+      this.grow([element], true);
+    }
+    const { words } = this.saying;
+    if (offset !== this.saying.until) words.append("…");
+    this.saying.until = offset + new TextEncoder().encode(text).length;
+    if (words.textContent.length < TEXT_MAX) words.append(text);
+  }
+
+  /** The reply under way is whole, or will not be. */
+  hush() {
+    this.saying?.element.remove();
+    this.saying = undefined;
   }
 
   close() {
@@ -51,15 +83,14 @@ export class Detail {
     const key = JSON.stringify(task);
     if (key === this.shown) return;
     this.shown = key;
-    const line = (name, value) => (value === undefined || value === null || value === "" ? [] : [make("dt", {}, name), make("dd", {}, value)]);
     this.head.replaceChildren(
       make("h2", {}, `@${task.agent} ${task.task_id} `, make("span", { class: `state ${task.status}` }, task.status)),
       make("div", { class: "tools" },
         isOver ? undefined : make("button", { type: "button", class: "danger", onclick: () => this.cancel(task) }, "Cancel"),
         make("button", { type: "button", onclick: () => this.diff(task) }, "Changes in its worktree")),
-      make("dl", {}, line("Session", task.session), line("Label", task.label), line("Doing", task.activity),
-        line("Why", task.error), line("Used", used(task.usage)), line("Time", duration(task.usage.duration_ms)),
-        line("Waits for", task.waiting_for?.join(", ")), line("Id", task.uid)));
+      make("dl", {}, ...line("Session", task.session), ...line("Label", task.label), ...line("Doing", task.activity),
+        ...line("Why", task.error), ...line("Used", used(task.usage)), ...line("Time", duration(task.usage.duration_ms)),
+        ...line("Waits for", task.waiting_for?.join(", ")), ...line("Id", task.uid)));
     if (isOver && !this.result.childElementCount) this.read(task);
   }
 
@@ -67,7 +98,7 @@ export class Detail {
     try {
       const page = await get(`/v1/tasks/${task.uid}/result`, { limit: 100000 });
       const more = page.next_offset ? `\n… ${page.total_chars - page.next_offset} more characters: locum result ${task.task_id}` : "";
-      this.result.replaceChildren(make("h2", {}, "Result"), make("pre", { "aria-label": "Result", tabindex: 0 }, page.text + more));
+      this.result.replaceChildren(make("h2", {}, "Result"), make("pre", { "aria-label": "Result", tabindex: 0 }, page.text + more || "(it said nothing)"));
     } catch (error) {
       this.result.replaceChildren(make("p", { class: "quiet" }, error.message));
     }
@@ -95,6 +126,20 @@ export class Detail {
       notify(error.message);
     }
   }
+}
+
+/** A name and its value, where there is one. */
+function line(name, value) {
+  return value === undefined || value === null || value === "" ? [] : [make("dt", {}, name), make("dd", {}, value)];
+}
+
+/** What a task may use, in a few words. */
+function allowance({ max_turns: turns, budget = {} }) {
+  const some = (value, words) => (value === undefined || value === null ? undefined : words(value));
+  return [`${turns} turns`, some(budget.timeout_s, (seconds) => `${seconds} s`),
+    some(budget.max_input_tokens, (tokens) => `${tokens} input tokens`),
+    some(budget.max_output_tokens, (tokens) => `${tokens} output tokens`),
+    some(budget.max_cost_usd, (cost) => `US$${cost}`)].filter(Boolean).join(" · ");
 }
 
 function entries(record, names) {

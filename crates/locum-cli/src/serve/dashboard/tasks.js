@@ -12,8 +12,9 @@ export class Tasks {
     this.state = state;
     this.rows = new Map();
     this.list = make("ul", { class: "rows", "aria-label": "Tasks" });
+    this.summary = make("p", { class: "quiet" });
     this.detail = new Detail(() => this.refresh());
-    this.element = [make("section", { "aria-label": "Tasks" }, this.composer(), this.list), this.detail.element];
+    this.element = [make("section", { "aria-label": "Tasks" }, this.composer(), this.summary, this.list), this.detail.element];
     this.list.addEventListener("keydown", (event) => this.move(event));
   }
 
@@ -50,6 +51,7 @@ export class Tasks {
 
   show(tasks) {
     const span = spanOf(tasks);
+    this.summary.textContent = summary(tasks);
     const seen = new Set();
     let before = null;
     for (const [task, depth] of tree(tasks)) {
@@ -113,6 +115,8 @@ export class Tasks {
   select(uid) {
     this.detail.open(uid);
     for (const [known, row] of this.rows) row.parts.button.setAttribute("aria-current", String(known === uid));
+    // Where the panes stand below each other, the task would be far down.
+    if (matchMedia("(max-width: 760px)").matches) this.detail.element.scrollIntoView();
   }
 
   move(event) {
@@ -128,6 +132,16 @@ export class Tasks {
 
 function item(element, depth) {
   element.style.setProperty("--depth", String(depth));
+}
+
+/** How many there are, how many run, and what they cost, where that is known. */
+function summary(tasks) {
+  if (!tasks.length) return "";
+  const running = tasks.filter((task) => task.status === "running").length;
+  const costs = tasks.map((task) => task.usage.cost_usd).filter((cost) => cost !== undefined && cost !== null);
+  const cost = costs.length ? ` · US$${costs.reduce((sum, cost) => sum + cost, 0).toFixed(4)}` : "";
+  const tokens = tasks.reduce((sum, { usage }) => sum + usage.input_tokens + usage.output_tokens, 0);
+  return `${tasks.length}${tasks.length >= TASKS_MAX ? " newest" : ""} tasks · ${running} running · ${tokens} tokens${cost}`;
 }
 
 /** Tasks with their depth: each before those that it delegated, newest first. */

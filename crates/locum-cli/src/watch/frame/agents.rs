@@ -9,6 +9,7 @@ use super::super::scene::{Focus, Scene};
 use super::super::words;
 use super::pen::{Cell, Pen};
 use super::{SPINNER, sign};
+use crate::output::counted;
 
 /// Columns of a task's id.
 const ID: usize = 5;
@@ -144,7 +145,7 @@ pub(super) fn jobs(scene: &Scene, area: Rect, pen: &mut Pen<'_>) {
         return;
     }
     let [_, area] = split_top(area, 1);
-    let commands = words::count(scene.facts.jobs.len(), "command");
+    let commands = counted(scene.facts.jobs.len() as u64, "command");
     pen.title(first(area), &format!("background · {commands}"), false);
     let [_, rows] = split_top(area, 1);
     for (job, line) in scene.facts.jobs.iter().zip(rows.rows()) {

@@ -9,6 +9,7 @@ use super::super::transcript::{Speaker, window};
 use super::super::words;
 use super::agents::{elapsed_ms, first};
 use super::pen::{Cell, Pen};
+use crate::output::counted;
 
 const KEYS: [(&str, &str); 12] = [
     ("↑ ↓  j k", "select; in the pane that Tab chose"),
@@ -43,7 +44,7 @@ pub(super) fn details(scene: &Scene, area: Rect, pen: &mut Pen<'_>) {
         "{} · turn {} · {} · {} + {} tokens · {}{}",
         words::elapsed(elapsed_ms(scene, task)),
         task.turns_used,
-        words::count(usage.tool_calls as usize, "tool call"),
+        counted(usage.tool_calls.into(), "tool call"),
         words::tokens(sent),
         words::tokens(usage.output_tokens),
         words::cost(usage.cost_usd),

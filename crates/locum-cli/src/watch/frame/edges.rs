@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::super::scene::{Mode, Scene};
 use super::super::words;
 use super::pen::{Cell, Pen};
+use crate::output::counted;
 
 /// Columns of a name at most.
 const NAME_MAX: usize = 20;
@@ -41,7 +42,7 @@ pub(super) fn bar(scene: &Scene, area: Rect, pen: &mut Pen<'_>) {
         agents += 1;
         counts.entry(scene.place_of(task.agent.as_str())).or_insert((task.agent.as_str(), 0)).1 += 1;
     }
-    let total = format!("· {}", words::count(agents, "agent"));
+    let total = format!("· {}", counted(agents as u64, "agent"));
     let mut left = usize::from(area.width).saturating_sub(total.width() + 1);
     let mut names: Vec<(String, Style)> = vec![("@main".to_owned(), pen.palette.strong())];
     for (place, (name, count)) in counts {

@@ -20,7 +20,7 @@ use super::*;
 const NOW: i64 = 1_700_000_100_000;
 const NAMES: [&str; 5] = ["scout", "reviewer", "worker", "test-writer", "explore"];
 
-fn task(id: u32, agent: &str, status: Status) -> TaskStatus {
+pub(super) fn task(id: u32, agent: &str, status: Status) -> TaskStatus {
     let ended = status.is_final().then_some(Timestamp::from_millis(NOW - 5_000));
     TaskStatus {
         task_id: TaskId::new(id),
@@ -46,7 +46,7 @@ fn task(id: u32, agent: &str, status: Status) -> TaskStatus {
     }
 }
 
-fn on_board(id: u32, subject: &str, status: BoardStatus, owner: Option<(&str, Status)>) -> BoardTask {
+pub(super) fn on_board(id: u32, subject: &str, status: BoardStatus, owner: Option<(&str, Status)>) -> BoardTask {
     BoardTask {
         id: BoardTaskId::new(id),
         subject: subject.to_owned(),
@@ -64,9 +64,11 @@ fn on_board(id: u32, subject: &str, status: BoardStatus, owner: Option<(&str, St
     }
 }
 
-fn transcript(texts: &[(Speaker, &str)]) -> Transcript {
+pub(super) fn transcript(texts: &[(Speaker, &str)]) -> Transcript {
     let entries = texts.iter().map(|(speaker, text)| Entry { speaker: *speaker, text: (*text).to_owned() });
-    Transcript { task: TaskId::new(1), entries: entries.collect() }
+    let mut transcript = Transcript::new(TaskId::new(1), 0);
+    transcript.entries.extend(entries);
+    transcript
 }
 
 /// A session in which so many agents run, one task is queued and one has ended.
