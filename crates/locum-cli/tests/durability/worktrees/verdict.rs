@@ -7,22 +7,34 @@ use locum::task::{Record, TaskEvent, Workspace, Worktree};
 
 use super::woods::{git, try_git};
 
+/// How many processes a task may lose before it is given up.
+const LOST_MAX: u32 = 3;
+
 /// What is not as it must be after a task. The files that its commands have noted are its work.
 pub(super) fn of_life(project: &Path, task: &str, log: &[Record], noted: &[&str]) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut workspaces: Vec<&Workspace> = Vec::new();
     let mut closed: Vec<&Worktree> = Vec::new();
+    let (mut lost, mut error) = (0, None);
     for record in log {
         match &record.event {
             TaskEvent::WorkspaceReady { workspace } => workspaces.push(workspace),
             TaskEvent::WorkspaceClosed { worktree } => closed.push(worktree),
-            TaskEvent::Ended { outcome } => complaints.extend(outcome.error().map(str::to_owned)),
+            TaskEvent::WorkerLost { .. } => lost += 1,
+            TaskEvent::Ended { outcome } => error = outcome.error().map(str::to_owned),
             _ => {}
         }
     }
-    let ([workspace], [worktree]) = (&workspaces[..], &closed[..]) else {
-        complaints.push(format!("{} worktrees were made and {} seen to: {log:#?}", workspaces.len(), closed.len()));
-        return complaints;
+    // Chance may kill whoever works on a task as often as a task may lose somebody. Its work is kept all the same.
+    let is_given_up = lost >= LOST_MAX && error.as_ref().is_some_and(|error| error.starts_with("Interrupted: "));
+    complaints.extend(error.filter(|_| !is_given_up));
+    let (workspace, worktree) = match (&workspaces[..], &closed[..]) {
+        ([workspace], [worktree]) => (workspace, worktree),
+        ([], []) if is_given_up && noted.is_empty() => return complaints,
+        (made, seen) => {
+            complaints.push(format!("{} worktrees were made and {} seen to", made.len(), seen.len()));
+            return complaints;
+        }
     };
     complaints.extend(worktree.problem.clone());
     let path = Path::new(&workspace.path);

@@ -117,6 +117,9 @@ impl Woods {
         self.kills += killed;
         // The machine may do more or less besides than it did when it was measured.
         self.span = if killed < AT_ONCE / 2 { self.span * 3 / 4 } else { self.span * 21 / 20 };
+        if self.random.bool() {
+            return;
+        }
         // Somebody looks, a process takes over, and is killed in its turn.
         self.home.json(&["status"]);
         std::thread::sleep(Duration::from_micros(self.random.u64(..span)));
