@@ -189,6 +189,7 @@ pub(crate) fn many(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
     let crowd = format!("scale/{} tasks at once, 200 ms", scale.crowd);
     report.add(&format!("{crowd}/peak memory"), scale.crowd_mib, "MiB", Some(400.0));
     report.add(&format!("{crowd}/not completed"), (scale.crowd - scale.crowd_completed) as f64, "", Some(0.0));
+    report.add(&format!("{crowd}/status, median"), scale.status_p50_ms, "ms", None);
     report.add(&format!("{crowd}/status, 99th percentile"), scale.status_p99_ms, "ms", Some(20.0));
     report.add(&format!("{crowd}/wall"), scale.crowd_s, "s", None);
     Ok(())

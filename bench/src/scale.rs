@@ -65,7 +65,9 @@ pub(crate) struct Scale {
     pub(crate) crowd_mib: f64,
     /// Tasks of the crowd that completed.
     pub(crate) crowd_completed: usize,
-    /// The 99th percentile of `status` while the crowd ran, in ms.
+    /// The median of `status` while the crowd ran, in ms.
+    pub(crate) status_p50_ms: f64,
+    /// The 99th percentile of it.
     pub(crate) status_p99_ms: f64,
     /// Seconds that the crowd took.
     pub(crate) crowd_s: f64,
@@ -76,7 +78,8 @@ pub(crate) fn run(address: &str, quick: bool) -> anyhow::Result<()> {
     let sizes = if quick { QUICK } else { WHOLE };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (bytes_per_task, descriptors_left, children_left, soak_completed) = runtime.block_on(soak(sizes))?;
-    let (crowd_mib, crowd_completed, status_p99_ms, crowd_s) = runtime.block_on(crowd(address, sizes.crowd))?;
+    let (crowd_mib, crowd_completed, [status_p50_ms, status_p99_ms], crowd_s) =
+        runtime.block_on(crowd(address, sizes.crowd))?;
     let scale = Scale {
         soaked: sizes.soaked,
         crowd: sizes.crowd,
@@ -86,6 +89,7 @@ pub(crate) fn run(address: &str, quick: bool) -> anyhow::Result<()> {
         soak_completed,
         crowd_mib,
         crowd_completed,
+        status_p50_ms,
         status_p99_ms,
         crowd_s,
     };
@@ -166,7 +170,7 @@ async fn ended(desk: &Desk) -> anyhow::Result<Status> {
     }
 }
 
-async fn crowd(address: &str, tasks: usize) -> anyhow::Result<(f64, usize, f64, f64)> {
+async fn crowd(address: &str, tasks: usize) -> anyhow::Result<(f64, usize, [f64; 2], f64)> {
     let directory = tempfile::tempdir()?;
     let store = Arc::new(SqliteStore::open(&directory.path().join("crowd.db"))?);
     let shape = Shape { turns: 3, latency_ms: 200, chunks: 1, tool_bytes: 100 };
@@ -195,9 +199,9 @@ async fn crowd(address: &str, tasks: usize) -> anyhow::Result<(f64, usize, f64, 
         }
     }
     looks.sort_by(f64::total_cmp);
-    let p99 = looks.get(looks.len() * 99 / 100).copied().context("nobody looked")?;
+    let at = |percent: usize| looks.get(looks.len() * percent / 100).copied().context("nobody looked");
     let cost = meter.stop();
-    Ok((cost.peak_kib as f64 / 1024.0, completed, p99, cost.wall_us / 1e6))
+    Ok((cost.peak_kib as f64 / 1024.0, completed, [at(50)?, at(99)?], cost.wall_us / 1e6))
 }
 
 /// Bytes of memory that this process has.

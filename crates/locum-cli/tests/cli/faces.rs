@@ -234,8 +234,17 @@ fn a_task_in_the_background_is_found_by_the_next_process_of_its_session() {
     let answer = call("subagent_status", &json!({"taskId": "bg_01"}));
     assert!(answer["content"][0]["text"].as_str().unwrap().ends_with("Output:\nDone: t"), "{answer}");
     // What is remembered is a setting.
-    let home = home.with("LOCUM_SUBAGENT_COMPLETED_RETENTION_MINUTES", "0");
     let input = json!({"taskId": "bg_01"}).to_string();
+    let mut home = home;
+    for (variable, value, history) in [
+        ("LOCUM_SUBAGENT_HISTORY_TAIL_MESSAGES", "1", "History: compacted (1/2 messages retained)"),
+        ("LOCUM_SUBAGENT_KEEP_FULL_HISTORY", "1", "History: full (2 messages)"),
+    ] {
+        home = home.with(variable, value);
+        let ran = home.locum(&["call", "--face", "tallow", "subagent_status", &input, "--session", "test"]);
+        assert!(ran.stdout.contains(history), "{variable}: {ran:?}");
+    }
+    let home = home.with("LOCUM_SUBAGENT_COMPLETED_RETENTION_MINUTES", "0");
     let ran = home.locum(&["call", "--face", "tallow", "subagent_status", &input, "--session", "test"]);
     assert!(ran.stdout.contains("Task not found: bg_01"), "{ran:?}");
     assert_eq!(ran.code, Some(1));
