@@ -2,10 +2,10 @@
 //! one that was released.
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 use rusqlite_migration::{M, MigrationDefinitionError, Migrations};
@@ -26,6 +26,9 @@ const MIGRATIONS: Migrations<'static> = Migrations::from_slice(STEPS);
 /// How long a write waits for the writes of other processes, each of which takes milliseconds.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Between two attempts to take the turn: opening takes milliseconds.
+const LOOK: Duration = Duration::from_millis(2);
+
 /// Statements that stay prepared on each connection: more than there are.
 const STATEMENTS_MAX: usize = 64;
 
@@ -37,7 +40,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, Error> {
     prepare_directory(path).map_err(|error| cannot_open(path, error))?;
     // Making the file, switching it to a write-ahead log and migrating it are for one process at a time. The lock
     // ends with this function, or with the process.
-    let _turn = take_turn(path).map_err(|error| cannot_open(path, error))?;
+    let _turn = take_turn(path, BUSY_TIMEOUT).map_err(|error| cannot_open(path, error))?;
     make_file(path).map_err(|error| cannot_open(path, error))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = connect(path, flags)?;
@@ -106,14 +109,28 @@ fn prepare_directory(path: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Waits until no other process, or thread, opens the database. A file of its own is locked: closing any handle on
-/// the database's file would end the locks that SQLite has on it.
-fn take_turn(path: &Path) -> io::Result<File> {
+/// Waits until no other process, or thread, opens the database, but not for one that was stopped while it did. A file of
+/// its own is locked: closing any handle on the database's file would end the locks that SQLite has on it.
+fn take_turn(path: &Path, patience: Duration) -> io::Result<File> {
     let mut lock_path = OsString::from(path);
     lock_path.push("-lock");
-    let lock = private(OpenOptions::new().create(true).truncate(false)).open(lock_path)?;
-    lock.lock()?;
-    Ok(lock)
+    let lock = private(OpenOptions::new().create(true).truncate(false)).open(&lock_path)?;
+    let begun = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if begun.elapsed() >= patience => {
+                let message = format!(
+                    "another process has held {} for {} s; it may be stopped, and must go on or be ended",
+                    lock_path.display(),
+                    patience.as_secs()
+                );
+                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+        }
+    }
 }
 
 /// Makes the file so that only its user can read it. SQLite gives its other files the same mode.
@@ -129,4 +146,23 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options.write(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_stopped_while_it_opened_the_database_is_not_waited_for_without_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("locum.db");
+        let held = take_turn(&path, Duration::ZERO).unwrap();
+        let begun = Instant::now();
+        let refused = take_turn(&path, Duration::from_millis(30)).unwrap_err();
+        assert!(begun.elapsed() < BUSY_TIMEOUT, "{:?}", begun.elapsed());
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
+        assert!(refused.to_string().contains("locum.db-lock"), "{refused}");
+        drop(held);
+        take_turn(&path, Duration::ZERO).unwrap();
+    }
 }
