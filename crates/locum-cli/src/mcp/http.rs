@@ -6,7 +6,7 @@ mod visits;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ::http::{Request, Response};
+use ::http::{Method, Request, Response, StatusCode};
 use bytes::Bytes;
 use http_body_util::Full;
 use http_body_util::combinators::BoxBody;
@@ -68,6 +68,12 @@ impl Endpoint {
         if let Ok(message) = serde_json::from_slice(&body) {
             body = handshake_era::renamed(message).to_string().into();
         }
-        self.service.handle(Request::from_parts(parts, Full::new(body))).await
+        let is_leaving = parts.method == Method::DELETE;
+        let mut response = self.service.handle(Request::from_parts(parts, Full::new(body))).await;
+        // The session has ended when this is answered; some clients take "accepted" for a failure.
+        if is_leaving && response.status() == StatusCode::ACCEPTED {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
+        response
     }
 }

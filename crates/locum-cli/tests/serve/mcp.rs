@@ -35,7 +35,7 @@ fn a_client_with_a_session_lists_and_calls_the_tools() {
     // The task is in the session that the client was told of.
     let result = home.locum(&["result", "t_01", "--session", about["session"].as_str().unwrap()]);
     assert_eq!(result.stdout, "Done: hello\n", "{result:?}");
-    assert_eq!(visit.leave(), 202);
+    assert_eq!(visit.leave(), 204);
     assert_eq!(visit.start("tools/list", json!({})).status, 404);
     assert_eq!(server.end(), Some(0));
 }
