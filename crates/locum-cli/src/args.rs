@@ -130,7 +130,7 @@ pub(crate) enum Command {
     Cancel(TaskArgs),
     /// Show what happened in a task
     Logs(TaskArgs),
-    /// Show the agents
+    /// Show the agents, write new ones, check their files, and trust those of a project
     #[command(subcommand)]
     Agents(Agents),
     /// Show models, what they cost, and which one would be chosen
@@ -151,9 +151,9 @@ pub(crate) enum Command {
     Tools(FaceArgs),
     /// Print the text that tells an orchestrating model how to delegate
     Prompt,
-    /// Serve the tools and everything about tasks over HTTP
+    /// Serve the tools, everything about tasks, and a dashboard over HTTP
     Serve(ServeArgs),
-    /// Serve the tools over MCP on standard input and output; or show the servers that agents borrow tools from
+    /// Serve the tools over MCP on standard input and output; or see to hosts, and to servers that agents borrow from
     Mcp(McpArgs),
     /// Show the settings
     #[command(subcommand)]

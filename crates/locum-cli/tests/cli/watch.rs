@@ -51,6 +51,24 @@ fn escape_stops_the_agents_and_q_gives_the_terminal_back() {
 }
 
 #[test]
+fn what_a_task_of_another_process_says_is_shown_before_it_is_whole() {
+    let home = home();
+    let mut terminal = Terminal::start(&home, &["watch"]);
+    terminal.shows("@main");
+    // It is said in four pieces, and never ended.
+    let says = json!({"error": {"kind": "hang"}, "text": "alphabravogammadelta"});
+    let model = home.script(&json!({"silent": [says]}));
+    let ran = home.locum(&["spawn", "silent", "wait for me", "--agents", "agents", "--model", &model]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    terminal.shows("> wait for me");
+    terminal.shows("delta");
+    terminal.presses("\u{1b}");
+    wait_until(|| status(&home) == "cancelled");
+    terminal.presses("q");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
 fn a_signal_gives_the_terminal_back_and_tasks_go_on() {
     let home = home();
     start(&home);
