@@ -158,6 +158,9 @@ impl Door {
         for left in self.opened.desk.end_mcp_servers().await {
             self.output.warn(&format!("an MCP server is still there: {left}"));
         }
+        if let Some(trouble) = self.opened.desk.finish_traces().await {
+            self.output.warn(&format!("traces could not be sent: {trouble}"));
+        }
     }
 
     /// Sees to tasks whose worker is gone. That it fails is no reason not to answer.

@@ -303,6 +303,7 @@ impl Desk {
     pub async fn close(self) -> Result<usize, LaunchError> {
         let uids = worker::hand_over(&self.engine).await;
         self.end_mcp_servers().await;
+        self.finish_traces().await;
         let unfinished = self.engine.hands.store.tasks(store::TaskQuery::Uids(uids)).await;
         let open = |row: &store::TaskRow| !row.summary.standing.status.is_final();
         let rows = unfinished.map_err(|error| LaunchError::Store(error.to_string()))?;

@@ -20,6 +20,7 @@ use crate::recorder::Recorder;
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::tools::{Seals, Tool};
+use crate::traces::Traces;
 use crate::waits::Waits;
 use crate::writers::Writers;
 
@@ -43,6 +44,8 @@ pub(crate) struct Hands {
     pub(crate) patience: Patience,
     pub(crate) waits: Waits,
     pub(crate) recorder: Option<Recorder>,
+    /// Who tells a collector what tasks did.
+    pub(crate) traces: Option<Arc<Traces>>,
     /// Who can be asked where a rule wants a person to agree.
     pub(crate) asker: Option<Arc<dyn Asker>>,
 }

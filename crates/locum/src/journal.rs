@@ -13,6 +13,7 @@ use crate::hands::Hands;
 use crate::progress::{Hub, News};
 use crate::redact::Redactor;
 use crate::store::{self, Appended, Lease, Store};
+use crate::traces::Traces;
 
 /// How often an append is tried before the driver is told that it failed.
 const APPEND_ATTEMPTS: u32 = 4;
@@ -23,6 +24,7 @@ pub(crate) struct Journal {
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     hub: Hub,
+    traces: Option<Arc<Traces>>,
     /// Applied to the task, not yet durable.
     pending: Vec<Record>,
 }
@@ -65,6 +67,7 @@ impl Journal {
             clock: Arc::clone(&hands.clock),
             redactor: hands.redactor.clone(),
             hub: hands.hub.clone(),
+            traces: hands.traces.clone(),
             pending: Vec::new(),
         }
     }
@@ -96,6 +99,9 @@ impl Journal {
             for record in records.iter() {
                 self.hub.tell(task.plan(), News::Event(Arc::new(record.clone())));
             }
+        }
+        if let (Some(traces), Some(Record { event: TaskEvent::Ended { .. }, .. })) = (&self.traces, records.last()) {
+            traces.ended(task.plan());
         }
         Ok(appended)
     }

@@ -191,6 +191,7 @@ pub fn run_worker() -> Result<(), WorkerError> {
         let opened = setup.open()?;
         let worked = opened.desk.work_on(&order.tasks).await;
         opened.desk.end_mcp_servers().await;
+        opened.desk.finish_traces().await;
         worked?;
         Ok(())
     })

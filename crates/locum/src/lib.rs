@@ -48,6 +48,7 @@ mod pool;
 mod private_file;
 mod process;
 mod prompt;
+mod traces;
 mod waits;
 mod web;
 mod worker;

@@ -50,6 +50,7 @@ use crate::settings::{Origin, Places, Settings, SettingsError, SettingsFile, pro
 use crate::store;
 use crate::store::sqlite::SqliteStore;
 use crate::tools::{CommandTool, WebFetch, WebSearch};
+use crate::traces::Collector;
 use crate::web::{Client, Dialer};
 
 /// What a door was told.
@@ -121,6 +122,9 @@ pub enum SetupError {
     /// A setting cannot be used.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// A variable about traces cannot be followed.
+    #[error("{0}")]
+    Traces(String),
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -256,6 +260,7 @@ impl Setup {
         let engine = settings.search_engine(&self.environment)?;
         let servers = mcp_servers::find(&settings, &self.environment);
         let redactor = self.redactor(&settings);
+        let collector = Collector::named_by(&self.environment).map_err(SetupError::Traces)?;
         let log = open_log(&places, &settings, &redactor)?;
         let recorder = self.record.as_deref().map(|path| self.open_recorder(path, &redactor)).transpose()?;
         let (name, why) = self.session_model(&settings, &access);
@@ -298,6 +303,9 @@ impl Setup {
             .launcher(Launcher::this_program(&self.naming(&settings), &places)?);
         if let Some(recorder) = recorder {
             builder = builder.recorder(recorder);
+        }
+        if let Some(collector) = collector {
+            builder = builder.collector(collector);
         }
         if let Some(engine) = engine {
             builder = builder.tool(Arc::new(WebSearch::new(client, engine)));
@@ -361,7 +369,9 @@ impl Setup {
         let keys = variables.filter_map(|variable| self.environment.get(variable)).map(str::trim);
         let token = self.environment.get(LOCUM_TOKEN);
         let of_servers = of_servers.iter().map(String::as_str);
-        Redactor::new(access.secrets().chain(keys).chain(of_servers).chain(token))
+        let collector = Collector::named_by(&self.environment).ok().flatten();
+        let of_collector = collector.iter().flat_map(Collector::secrets);
+        Redactor::new(access.secrets().chain(keys).chain(of_servers).chain(of_collector).chain(token))
     }
 
     /// The session's model and why: what was asked for, else the first provider that can be reached, else the

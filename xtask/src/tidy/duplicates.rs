@@ -20,8 +20,10 @@ const DUPLICATES: &[Duplicate] = &[
         versions: 2,
         reason: "hyper-util encodes proxy credentials with a newer one than ours",
     },
-    Duplicate { name: "getrandom", versions: 2, reason: "ring stays on 0.2" },
+    Duplicate { name: "getrandom", versions: 3, reason: "ring stays on 0.2, rand of opentelemetry on 0.3" },
     Duplicate { name: "io-lifetimes", versions: 2, reason: "fs-set-times, below cap-std, stays on 2" },
+    Duplicate { name: "rand", versions: 2, reason: "opentelemetry_sdk stays on 0.9" },
+    Duplicate { name: "rand_core", versions: 2, reason: "opentelemetry_sdk stays on 0.9" },
     Duplicate { name: "syn", versions: 2, reason: "tracing-attributes stays on 2; only the compiler runs it" },
 ];
 

@@ -55,6 +55,7 @@ mod recording;
 mod refusals;
 mod surroundings;
 mod torture;
+mod traces;
 mod trust_prompt;
 mod verbs;
 mod watch;

@@ -40,6 +40,7 @@ use crate::sandbox::Sandbox;
 use crate::store::Store;
 use crate::store::memory::MemoryStore;
 use crate::tools::Tool;
+use crate::traces::{Collector, Traces};
 use crate::waits::Waits;
 use crate::web::Dialer;
 use crate::worker::Worker;
@@ -118,6 +119,7 @@ pub struct DeskBuilder {
     ears: Option<PathBuf>,
     redactor: Redactor,
     recorder: Option<Recorder>,
+    collector: Option<Collector>,
     asker: Option<Arc<dyn Asker>>,
     dialer: Arc<Dialer>,
     sandbox: Option<Sandbox>,
@@ -162,6 +164,7 @@ impl Default for DeskBuilder {
             ears: None,
             redactor: Redactor::default(),
             recorder: None,
+            collector: None,
             asker: None,
             dialer: Arc::default(),
             sandbox: None,
@@ -185,6 +188,9 @@ pub enum BuildError {
     /// Tasks should run in processes of their own, and this program cannot be started again as one.
     #[error("tasks cannot have processes of their own here: call locum::launch::intercept() first in main")]
     NoWorker,
+    /// The collector of traces cannot be reached in the way that was asked for.
+    #[error("traces cannot be sent: {0}")]
+    Traces(String),
     /// The session's model is not known, or cannot be used.
     #[error("the model `{name}` cannot be used: {why}")]
     Model {
@@ -321,6 +327,13 @@ impl DeskBuilder {
         self
     }
 
+    /// Who is told in spans what tasks did.
+    #[must_use]
+    pub(crate) fn collector(mut self, collector: Collector) -> Self {
+        self.collector = Some(collector);
+        self
+    }
+
     /// How processes that go on with unfinished tasks are started; see [`launch`](crate::launch). Without one,
     /// unfinished tasks wait in the store for the next process that opens it.
     #[must_use]
@@ -409,25 +422,25 @@ impl DeskBuilder {
             return Err(BuildError::NoWorker);
         }
         let network = Network::of(&self.access, &self.dialer);
+        let others = self.others.unwrap_or_else(|| Others::in_store(self.store.as_ref()));
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let traces = self.collector.map(|collector| traces(&collector, &network, &store, &self.clock)).transpose()?;
         let mut registry = Registry::new(self.access);
         if let Some(everyone) = self.everyone {
             registry = registry.answered_by(everyone);
         }
-        for (name, model) in self.models {
-            registry.register(&name, model);
-        }
+        self.models.into_iter().for_each(|(name, model)| registry.register(&name, model));
         if let Some(known) = self.known_models {
             registry.know(known);
         }
         let catalogue = super::models::catalogue(&registry, self.model, &self.fallback, self.routing)?;
         let catalogue = models::priced(catalogue, &self.prices)?;
         let staff = Staff::new(cleaned(&self.roster, &self.redactor)?, self.search, self.redactor.clone());
-        let servers = McpServers::new(self.servers, self.left_out_servers, self.pins, self.sandbox.clone(), network);
-        let servers = Arc::new(servers);
-        let others = self.others.unwrap_or_else(|| Others::in_store(self.store.as_ref()));
+        let servers =
+            Arc::new(McpServers::new(self.servers, self.left_out_servers, self.pins, self.sandbox.clone(), network));
         let engine = Engine {
             hands: Hands {
-                store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+                store,
                 models: registry,
                 tools: Toolbox::new(self.tools, Arc::clone(&servers)),
                 clock: self.clock,
@@ -443,6 +456,7 @@ impl DeskBuilder {
                 patience: self.patience,
                 waits: Waits::default(),
                 recorder: self.recorder,
+                traces,
                 asker: self.asker,
             },
             worker: Worker::new(process::this_process(self.life)),
@@ -476,4 +490,15 @@ fn cleaned(roster: &Roster, redactor: &Redactor) -> Result<Roster, serde_json::E
         cleaned.insert(redactor.value(AgentSpec::clone(agent))?);
     }
     Ok(cleaned)
+}
+
+fn traces(
+    collector: &Collector,
+    network: &Network,
+    store: &Arc<dyn Store>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Arc<Traces>, BuildError> {
+    let way = (&network.proxy, network.ca_file.as_deref());
+    let traces = Traces::to(collector, way, Arc::clone(store), Arc::clone(clock));
+    traces.map(Arc::new).map_err(BuildError::Traces)
 }

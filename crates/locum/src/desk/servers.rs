@@ -90,4 +90,14 @@ impl Desk {
     pub async fn end_mcp_servers(&self) -> Vec<String> {
         self.engine.hands.servers.end_all().await
     }
+
+    /// Sends what is left to tell the collector of traces, if there is one; says why it could not be sent, if it could
+    /// not. [`Desk::close`] does this too.
+    ///
+    /// # Cancel safety
+    ///
+    /// What is left may not arrive.
+    pub async fn finish_traces(&self) -> Option<String> {
+        self.engine.hands.traces.as_ref()?.finish().await
+    }
 }

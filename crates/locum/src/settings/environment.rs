@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use locum_models::providers;
 
+use crate::traces;
+
 /// Moves all of locum's own directories below one.
 pub const LOCUM_HOME: &str = "LOCUM_HOME";
 /// Names the session that a verb works in.
@@ -72,7 +74,8 @@ impl Environment {
     pub(crate) fn known_to_locum(&self) -> BTreeMap<String, String> {
         let standard = ["HOME", LOCUM_HOME, LOCUM_AGENT_PATH, "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
         let settings = super::table::KEYS.iter().map(|key| key.variable);
-        let known = standard.into_iter().chain(settings).chain(providers::variables()).map(str::to_owned);
+        let known = standard.into_iter().chain(settings).chain(providers::variables()).chain(traces::VARIABLES);
+        let known = known.map(str::to_owned);
         let names = known.chain(self.named.iter().cloned());
         names
             .filter_map(|name| {

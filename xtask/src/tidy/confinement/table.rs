@@ -84,6 +84,10 @@ pub(super) const CONFINEMENTS: &[Confinement] = &[
         places: &[
             Place { path: "crates/locum/src/worker", reason: "owns and joins the tasks that drive claimed work" },
             Place { path: "crates/locum/src/web/gate.rs", reason: "a command's connections; they end with it" },
+            Place {
+                path: "crates/locum/src/traces.rs",
+                reason: "the one teller of traces; whoever finishes waits for it",
+            },
             Place { path: "crates/locum/src/pool.rs", reason: "the bounded pool for blocking work of tools" },
             Place { path: "crates/locum/src/store/sqlite/writer.rs", reason: "the one writer thread of the database" },
             Place { path: "crates/locum/src/store/sqlite/reader.rs", reason: "the one reader thread of the database" },
