@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use locum::Executor;
 use locum::task::TaskEvent;
+use locum::task::event::StopCause;
 use locum::transcript::{ToolCall, ToolEnd};
 
 use super::run::left_out;
@@ -121,11 +122,24 @@ fn describe<'a>(event: &'a TaskEvent, tool: impl Fn(&'a str) -> &'a str) -> Stri
             let left = processes.iter().filter(|process| !process.ended).count();
             format!("{} of its processes ended, {left} left", processes.len() - left)
         }
-        TaskEvent::Stopped { cause, .. } => format!("stopped: {cause:?}"),
+        TaskEvent::Stopped { cause, .. } => format!("stopped: {}", why(cause)),
         TaskEvent::Ended { outcome } => match outcome.error() {
             Some(error) => format!("ended: {}: {error}", outcome.status().as_str()),
             None => format!("ended: {}", outcome.status().as_str()),
         },
+    }
+}
+
+/// Why a task was stopped, in words.
+fn why(cause: &StopCause) -> String {
+    match cause {
+        StopCause::Cancelled => "somebody asked for it".to_owned(),
+        StopCause::TimedOut { after_s } => format!("its time of {after_s} s was over"),
+        StopCause::Stalled { after_s, during } => format!("no sign of life for {after_s} s ({})", during.as_str()),
+        StopCause::ToolLayer { details, .. }
+        | StopCause::Isolation { details }
+        | StopCause::Interrupted { details }
+        | StopCause::Internal { details } => shorten(details),
     }
 }
 

@@ -66,6 +66,8 @@ fn what_a_task_of_another_process_says_is_shown_before_it_is_whole() {
     wait_until(|| status(&home) == "cancelled");
     terminal.presses("q");
     assert_eq!(terminal.end().0, Some(0));
+    let log = home.locum(&["logs", "t_01"]).stdout;
+    assert!(log.contains("stopped: somebody asked for it\n"), "{log}");
 }
 
 #[test]
