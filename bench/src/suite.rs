@@ -38,8 +38,9 @@ struct Options {
 
 impl Options {
     fn parse(words: &[&str]) -> anyhow::Result<Self> {
-        let mut options =
-            Self { quick: false, json: None, compare: None, only: None, locum: PathBuf::from("target/release/locum") };
+        // Both programs come from one build.
+        let locum = std::env::current_exe()?.with_file_name("locum");
+        let mut options = Self { quick: false, json: None, compare: None, only: None, locum };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let mut value = || words.next().map(PathBuf::from).with_context(|| format!("{word} needs a file"));

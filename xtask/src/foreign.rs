@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::cargo_command;
+use crate::{cargo_command, target_folder};
 
 /// How long one command of a client may take: far beyond what a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -114,13 +114,7 @@ impl Built {
     fn of(root: &Path) -> Result<Self> {
         // What the tests are built with: after them nothing is left to build.
         finish(cargo_command(root).args(["test", "--workspace", "--no-run", "--quiet", "--locked"]))?;
-        let metadata = cargo_command(root)
-            .args(["metadata", "--no-deps", "--format-version", "1", "--locked"])
-            .output()
-            .context("cargo could not be started")?;
-        let metadata: Value = serde_json::from_slice(&metadata.stdout).context("cargo metadata cannot be read")?;
-        let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
-        let target = Path::new(target);
+        let target = target_folder(root)?;
         Ok(Self { locum: target.join("debug/locum"), folder: target.join("foreign") })
     }
 }

@@ -23,8 +23,8 @@ const JOBS_WAITING_MAX: usize = 1024;
 const JOBS_PER_COMMIT_MAX: usize = 256;
 
 /// How long a commit waits for the rest of a crowd. A model call takes a hundred times as long, and a commit costs as
-/// much as several turns.
-const GATHERING: Duration = Duration::from_millis(2);
+/// much as a dozen turns.
+const GATHERING: Duration = Duration::from_millis(5);
 
 /// Jobs that came together before, and must be expected meanwhile: a few tasks never wait for each other.
 const GATHERED_JOBS_MIN: u32 = 3;
@@ -357,11 +357,11 @@ mod tests {
             (0, ms(0), false),
             (1, ms(0), false),
             (2, ms(1), false),
-            (3, ms(2), true),
-            (3, ms(3), false),
-            (8, ms(5), true),
-            (8, ms(6), false),
-            (256, ms(100), true),
+            (3, ms(5), true),
+            (3, ms(6), false),
+            (8, ms(13), true),
+            (8, ms(14), false),
+            (256, ms(400), true),
             (256, ms(1000), false),
         ] {
             let since = Instant::now();
