@@ -17,6 +17,8 @@ pub(crate) struct Bench {
     pub(crate) quick: bool,
     /// The binary whose start is measured.
     pub(crate) locum: PathBuf,
+    /// The command of another MCP server whose start is measured too.
+    pub(crate) beside: Option<String>,
     pub(crate) server: Server,
 }
 

@@ -9,7 +9,7 @@ use crate::commands;
 use crate::report::Report;
 use crate::rounds::{Bench, Rounds, middle};
 use crate::shape::Shape;
-use crate::startup::Start;
+use crate::startup::{self, Start};
 
 /// 1 to 1000 tasks of 5 turns, without and with latency.
 pub(crate) fn crowds(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
@@ -139,6 +139,11 @@ pub(crate) fn starts(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
         if start == Start::Version {
             report.add("start/locum --version over an empty program", time - nothing, "ms", Some(15.0));
         }
+    }
+    if let Some(command) = &bench.beside {
+        let times: anyhow::Result<Vec<f64>> =
+            (0..bench.repeats() * 4).map(|_| startup::beside(command, home.path())).collect();
+        report.add(&format!("start/`{command}` to tools/list"), middle(times?), "ms", None);
     }
     Ok(())
 }

@@ -47,7 +47,11 @@ impl Start {
                     .env("LOCUM_HOME", home)
                     .current_dir(home),
             )?,
-            Self::Mcp => return first_tools(locum, home),
+            Self::Mcp => {
+                let (elapsed, tools) = first_tools(Command::new(locum).arg("mcp").env("LOCUM_HOME", home), home)?;
+                anyhow::ensure!(tools.contains("shared_context"), "unexpected tools: {tools}");
+                return Ok(elapsed);
+            }
         }
         Ok(started.elapsed().as_secs_f64() * 1e3)
     }
@@ -65,16 +69,18 @@ fn finish(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn first_tools(locum: &Path, home: &Path) -> anyhow::Result<f64> {
+/// Milliseconds from the start of somebody else's MCP server to its first list of tools.
+pub(crate) fn beside(command: &str, home: &Path) -> anyhow::Result<f64> {
+    let mut words = command.split_whitespace();
+    let program = words.next().context("--beside names no program")?;
+    Ok(first_tools(Command::new(program).args(words), home)?.0)
+}
+
+/// Milliseconds from the start of an MCP server to its first list of tools, and the list.
+fn first_tools(server: &mut Command, home: &Path) -> anyhow::Result<(f64, String)> {
     let started = Instant::now();
-    let mut child = Command::new(locum)
-        .arg("mcp")
-        .env("LOCUM_HOME", home)
-        .current_dir(home)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut child =
+        server.current_dir(home).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let mut stdin = child.stdin.take().context("no standard input")?;
     let mut lines = BufReader::new(child.stdout.take().context("no standard output")?).lines();
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"0"}}}"#;
@@ -84,8 +90,7 @@ fn first_tools(locum: &Path, home: &Path) -> anyhow::Result<f64> {
     writeln!(stdin, r#"{{"jsonrpc":"2.0","id":2,"method":"tools/list"}}"#)?;
     let tools = lines.next().context("no answer to tools/list")??;
     let elapsed = started.elapsed();
-    anyhow::ensure!(tools.contains("shared_context"), "unexpected tools: {tools}");
     drop(stdin);
     child.wait()?;
-    Ok(elapsed.as_secs_f64() * 1e3)
+    Ok((elapsed.as_secs_f64() * 1e3, tools))
 }

@@ -34,13 +34,15 @@ struct Options {
     /// One group alone.
     only: Option<String>,
     locum: PathBuf,
+    /// The command of another MCP server.
+    beside: Option<String>,
 }
 
 impl Options {
     fn parse(words: &[&str]) -> anyhow::Result<Self> {
         // Both programs come from one build.
         let locum = std::env::current_exe()?.with_file_name("locum");
-        let mut options = Self { quick: false, json: None, compare: None, only: None, locum };
+        let mut options = Self { quick: false, json: None, compare: None, only: None, locum, beside: None };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let mut value = || words.next().map(PathBuf::from).with_context(|| format!("{word} needs a file"));
@@ -50,8 +52,10 @@ impl Options {
                 "--compare" => options.compare = Some(value()?),
                 "--only" => options.only = Some(value()?.display().to_string()),
                 "--locum" => options.locum = value()?,
+                "--beside" => options.beside = Some(value()?.display().to_string()),
                 other => anyhow::bail!(
-                    "unknown option {other}; there are --quick, --json FILE, --compare OLD.json, --only GROUP"
+                    "unknown option {other}; there are --quick, --json FILE, --compare OLD.json, --only GROUP, \
+                     --beside COMMAND"
                 ),
             }
         }
@@ -72,7 +76,7 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
     let old = old.transpose()?;
     // Programs are started in other directories than this one.
     let locum = std::path::absolute(&options.locum)?;
-    let bench = Bench { quick: options.quick, locum, server: Server::start()? };
+    let bench = Bench { quick: options.quick, locum, beside: options.beside.clone(), server: Server::start()? };
     let mut report = Report { load_before: load(), ..Report::default() };
     let mut failures = Vec::new();
     for (name, group) in GROUPS {
