@@ -36,7 +36,7 @@ fn every_value_is_shown_with_the_line_that_says_it() {
     );
     insta::assert_snapshot!(said(&home, &["agents", "show", "leef"]), @r"
     error: no agent is called `leef` (AGENT_NOT_FOUND)
-    hint: did you mean leaf? list_agents shows all
+    hint: did you mean leaf? `locum agents list` shows all
     [1]
     ");
 }
