@@ -138,9 +138,12 @@ impl ServerHandler for Server {
         let mut place = self.place(&context)?;
         let wants_task = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
         if wants_task && tasks::may_be_task(place.face, &request) {
+            let can_ask = asking::can_ask(context.client_capabilities().as_ref());
+            // The task may ask before its name is known here.
+            let _attending = can_ask.then(|| self.house.clients.attend(place.desk.session().id.clone()));
             return Ok(match tasks::start(&place, request).await? {
                 Started::Task(task) => {
-                    if asking::can_ask(context.client_capabilities().as_ref()) {
+                    if can_ask {
                         self.house.clients.poll(task.session.clone(), task.status.task_id);
                     }
                     CallToolResponse::Task(tasks::created(&place.desk, &task).await?)
