@@ -15,12 +15,12 @@ fn killed_at_any_moment_no_work_is_lost_and_the_checkout_is_as_it_was() {
     let lives = std::env::var("LOCUM_TEST_LIVES").ok().and_then(|lives| lives.parse().ok()).unwrap_or(LIVES);
     let mut woods = Woods::new(None);
     woods.measure();
-    while woods.born() < lives {
+    // Chance lets some end by themselves: it goes on until as many were killed as show something.
+    while woods.born() < lives || woods.kills < lives / 2 {
         woods.live_and_die();
     }
     let (born, kills, seed) = (woods.born(), woods.kills, woods.seed);
     println!("{born} lives begun, {kills} of their processes killed");
-    assert!(kills >= lives / 2, "seed {seed}: {kills} kills show little");
     assert_eq!(woods.verdict(), [""; 0], "seed {seed}");
 }
 
