@@ -49,6 +49,7 @@ mod private_file;
 mod process;
 mod prompt;
 mod traces;
+mod turn;
 mod waits;
 mod web;
 mod worker;

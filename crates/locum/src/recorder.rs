@@ -6,7 +6,7 @@
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use locum_core::task::Task;
@@ -17,6 +17,7 @@ use locum_models::recording::{self, Entry, Said};
 use crate::hands::Hands;
 use crate::operation_log::Operation;
 use crate::redact::Redactor;
+use crate::turn;
 
 /// The longest first line that is looked at to see whether a file is a recording.
 const FIRST_LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -39,6 +40,7 @@ const FIRST_LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub struct Recorder {
     // Nothing awaits under this lock.
     file: Mutex<File>,
+    path: PathBuf,
     redactor: Redactor,
 }
 
@@ -53,7 +55,7 @@ impl Recorder {
         check(&file)?;
         // It may have been made by somebody who did not know what would be in it.
         file.set_permissions(Permissions::from_mode(0o600))?;
-        Ok(Self { file: Mutex::new(file), redactor })
+        Ok(Self { file: Mutex::new(file), path: path.to_owned(), redactor })
     }
 
     /// Adds one entry.
@@ -61,7 +63,7 @@ impl Recorder {
         let mut line = serde_json::to_vec(&self.redactor.value(entry)?)?;
         line.push(b'\n');
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.lock()?;
+        turn::take(&file, &self.path, turn::PATIENCE)?;
         let written = add(&mut file, &line);
         written.and(file.unlock())
     }

@@ -36,6 +36,8 @@ const RECORDS_AT_ONCE: usize = 256;
 /// Tells a collector what the tasks of this process did.
 pub(crate) struct Traces {
     exporter: Arc<SpanExporter>,
+    /// Where spans go, for those who are told that they did not arrive.
+    endpoint: String,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     /// Where ended tasks are told; made by the first of them, inside a runtime.
@@ -69,7 +71,7 @@ impl Traces {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, String> {
         let exporter = Arc::new(collector.exporter(proxy, ca_file)?);
-        Ok(Self { exporter, store, clock, told: OnceLock::new() })
+        Ok(Self { exporter, endpoint: collector.endpoint().to_owned(), store, clock, told: OnceLock::new() })
     }
 
     /// Notes that a task has ended. It never waits.
@@ -78,6 +80,7 @@ impl Traces {
             let (sender, told) = mpsc::channel(TASKS_WAITING_MAX);
             let teller = Teller {
                 exporter: Arc::clone(&self.exporter),
+                endpoint: self.endpoint.clone(),
                 store: Arc::clone(&self.store),
                 clock: Arc::clone(&self.clock),
                 sessions: HashMap::new(),
@@ -108,6 +111,7 @@ impl Traces {
 /// Reads the logs of ended tasks and sends their spans, one message after the other.
 struct Teller {
     exporter: Arc<SpanExporter>,
+    endpoint: String,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     /// Where the spans of each session hang, and when this process began to work in it.
@@ -168,7 +172,7 @@ impl Teller {
             let more = self.spans.split_off(self.spans.len().min(SPANS_AT_ONCE));
             let batch = std::mem::replace(&mut self.spans, more);
             if let Err(error) = self.exporter.export(batch).await {
-                self.trouble = Some(error.to_string());
+                self.trouble = Some(format!("{}: {error}", self.endpoint));
             }
         }
     }

@@ -170,9 +170,10 @@ fn a_collector_that_cannot_be_used() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
-    for (collector, code, said) in
-        [(address.as_str(), 0, "traces could not be sent"), ("collector:4317", 1, "must begin with http://")]
-    {
+    for (collector, code, said) in [
+        (address.as_str(), 0, "traces could not be sent: http://127.0.0.1:"),
+        ("collector:4317", 1, "must begin with http://"),
+    ] {
         let (home, script) = home(collector);
         let ran = home.locum(&["run", "second", "it", "--agents", "agents", "--model", &script]);
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 
 use locum_core::ids::Timestamp;
 use locum_core::limits;
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
-use crate::private_file;
+use crate::{private_file, turn};
 
 /// The version of the list that this binary writes.
 const VERSION: u32 = 1;
@@ -150,14 +149,15 @@ impl TrustList {
     }
 
     /// Held while the list is changed, so that two commands do not lose each other's change.
-    fn lock(&self) -> Result<Flock<File>, TrustError> {
+    fn lock(&self) -> Result<File, TrustError> {
         if let Some(directory) = self.path.parent() {
             private_file::make_directory(directory).map_err(|error| self.failed(error))?;
         }
         let path = self.path.with_extension("lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = file.map_err(|error| self.failed(error))?;
-        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| self.failed(error))
+        turn::take(&file, &path, turn::PATIENCE).map_err(|error| self.failed(error))?;
+        Ok(file)
     }
 
     fn failed(&self, why: impl std::fmt::Display) -> TrustError {

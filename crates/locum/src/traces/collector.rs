@@ -98,6 +98,11 @@ impl Collector {
         }))
     }
 
+    /// Its address.
+    pub(super) fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
     /// What must never be shown: headers carry keys.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.headers.iter().map(|(_, value)| value.expose_secret())

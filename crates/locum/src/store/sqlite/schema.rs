@@ -2,16 +2,17 @@
 //! one that was released.
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 use rusqlite_migration::{M, MigrationDefinitionError, Migrations};
 
 use super::failure::Failure;
 use crate::store::Error;
+use crate::turn;
 
 const STEPS: &[M<'static>] = &[
     M::up(include_str!("schema.sql")),
@@ -25,9 +26,6 @@ const MIGRATIONS: Migrations<'static> = Migrations::from_slice(STEPS);
 
 /// How long a write waits for the writes of other processes, each of which takes milliseconds.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Between two attempts to take the turn: opening takes milliseconds.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// Statements that stay prepared on each connection: more than there are.
 const STATEMENTS_MAX: usize = 64;
@@ -115,22 +113,8 @@ fn take_turn(path: &Path, patience: Duration) -> io::Result<File> {
     let mut lock_path = OsString::from(path);
     lock_path.push("-lock");
     let lock = private(OpenOptions::new().create(true).truncate(false)).open(&lock_path)?;
-    let begun = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if begun.elapsed() >= patience => {
-                let message = format!(
-                    "another process has held {} for {} s; it may be stopped, and must go on or be ended",
-                    lock_path.display(),
-                    patience.as_secs()
-                );
-                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
-            }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
-        }
-    }
+    turn::take(&lock, Path::new(&lock_path), patience)?;
+    Ok(lock)
 }
 
 /// Makes the file so that only its user can read it. SQLite gives its other files the same mode.
@@ -150,6 +134,8 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
