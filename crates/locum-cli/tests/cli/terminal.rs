@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
@@ -16,6 +17,7 @@ pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -35,14 +37,14 @@ impl Terminal {
         let keyboard = File::from(ends.master);
         let (screen, mut shown) = (Arc::new(Mutex::new(String::new())), keyboard.try_clone().unwrap());
         let written = Arc::clone(&screen);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             // A terminal whose other end is closed answers with an error.
             while let Some(read) = read_some(&mut shown, &mut bytes) {
                 written.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..read]));
             }
         });
-        Self { child, keyboard, screen }
+        Self { child, keyboard, screen, reader }
     }
 
     /// Waits until this is on the screen.
@@ -74,6 +76,8 @@ impl Terminal {
     /// Waits for the end: the exit code, and everything that was on the screen.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let code = self.child.wait().unwrap().code();
+        // What was written last may not have been read when the command is gone.
+        self.reader.join().unwrap();
         let screen = self.screen.lock().unwrap().clone();
         (code, screen)
     }
