@@ -137,10 +137,14 @@ async fn end(desk: &Desk, tasks: &[Uid]) {
     }
 }
 
+/// Whether a request is of the later era, in which none needs an earlier one.
+pub(super) fn stands_alone(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
 /// Whether the client can be asked only in the place of an answer: others are asked at any time.
 fn can_be_asked_in_answers(context: &RequestContext<RoleServer>) -> bool {
-    let stands_alone = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-    stands_alone && asking::can_ask(context.client_capabilities().as_ref())
+    stands_alone(context) && asking::can_ask(context.client_capabilities().as_ref())
 }
 
 async fn next_question(attending: Option<&Attending<'_>>) -> InputRequests {

@@ -136,7 +136,9 @@ impl ServerHandler for Server {
             return Err(ErrorData::internal_error(format!("{CALLS_MAX} calls are under way already"), None));
         };
         let mut place = self.place(&context)?;
-        let wants_task = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
+        // A client of the earlier era says with each call whether it wants a task, whatever else it knows.
+        let knows_tasks = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
+        let wants_task = knows_tasks && call::stands_alone(&context);
         if wants_task && tasks::may_be_task(place.face, &request) {
             let can_ask = asking::can_ask(context.client_capabilities().as_ref());
             // The task may ask before its name is known here.

@@ -71,6 +71,17 @@ fn a_client_that_knows_tasks_is_answered_with_one() {
     assert_eq!(plain.ask("tasks/get", json!({"taskId": id}))["error"]["code"], -32021);
 }
 
+/// The inspector is such a client: it was answered with a task that it had not asked for.
+#[test]
+fn a_client_of_the_older_era_that_knows_the_extension_is_answered_at_once() {
+    let home = Home::new();
+    let server = Served::start(&home, &script(&home));
+    let (visit, _) = Visit::open(&server, "/mcp", "", &json!({"extensions": {TASKS: {}}}));
+    define(&visit);
+    let answer = visit.get("tools/call", run("slow"));
+    assert_eq!(answer["structuredContent"]["status"], "completed", "{answer}");
+}
+
 #[test]
 fn a_client_of_the_older_era_asks_for_a_task() {
     let home = Home::new();
