@@ -100,6 +100,11 @@ const STEPS: &[Step] = &[
         full_only: true,
     },
     Step {
+        name: "shells",
+        action: Action::Own { arguments: "foreign shells", run: foreign::shells::complete },
+        full_only: true,
+    },
+    Step {
         name: "dashboard",
         action: Action::Own { arguments: "foreign dashboard", run: foreign::dashboard::look },
         full_only: true,
@@ -280,6 +285,7 @@ mod tests {
                 "cargo xtask foreign requests",
                 "cargo xtask foreign local-model",
                 "cargo xtask foreign witness",
+                "cargo xtask foreign shells",
                 "cargo xtask foreign dashboard",
                 "cargo xtask foreign api-tester",
                 "LOCUM_TEST_CROWD=\"200x200\" cargo test --package locum-cli --test serve --locked many_readers",

@@ -6,6 +6,7 @@ pub(crate) mod conformance;
 pub(crate) mod dashboard;
 pub(crate) mod models;
 pub(crate) mod servers;
+pub(crate) mod shells;
 pub(crate) mod witness;
 
 use std::fs::{self, File};
@@ -204,6 +205,14 @@ fn finish(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("{} could not be started", name(command)))?;
     ensure!(status.success(), "{} ended with {status}", name(command));
     Ok(())
+}
+
+/// Installs a program of the system.
+fn install_package(name: &str) -> Result<()> {
+    let options = ["install", "--yes", "--quiet", "--no-install-recommends", name];
+    let install = || finish(Command::new("apt-get").args(options));
+    // A machine that never asked what there is must ask first.
+    install().or_else(|_| finish(Command::new("apt-get").args(["update", "--quiet"])).and_then(|()| install()))
 }
 
 /// Waits for the end of a command, which is ended if it takes too long.

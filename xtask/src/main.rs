@@ -28,7 +28,9 @@ Commands:
   foreign requests            check what models are sent with the types of the vendors' SDKs
   foreign local-model         ask a real server with a very small model
   foreign api-tester          make up requests from the OpenAPI document
-  foreign dashboard           look at the dashboard in a real browser
+  foreign shells              try completions and manual pages with the programs that read them
+  foreign dashboard [--picture]
+                              look at the dashboard in a real browser; --picture takes the README's anew
   foreign witness             look at a hostile project under strace
   bench [--quick] [--json FILE] [--compare OLD.json]
                               measure what locum costs, as ratios to a floor in the same run
@@ -52,7 +54,9 @@ fn main() -> ExitCode {
         ["foreign", "requests"] => in_root(foreign::models::requests),
         ["foreign", "local-model"] => in_root(foreign::models::local_model),
         ["foreign", "api-tester"] => in_root(foreign::api::tester),
+        ["foreign", "shells"] => in_root(foreign::shells::complete),
         ["foreign", "dashboard"] => in_root(foreign::dashboard::look),
+        ["foreign", "dashboard", "--picture"] => in_root(foreign::dashboard::take_picture),
         ["foreign", "witness"] => in_root(foreign::witness::inert),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

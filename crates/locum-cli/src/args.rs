@@ -2,29 +2,37 @@
 
 mod agents;
 mod board;
+mod context;
+mod examples;
 mod face;
 mod mcp;
 mod models;
 mod serve;
+mod several;
 mod shell;
+mod tasks;
 mod worktree;
 
 use std::path::PathBuf;
 
-use clap::{Args, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use agents::{Agents, LintArgs, NewArgs, Program, TrustArgs};
 pub(crate) use board::{BoardAddArgs, BoardFields, BoardState, BoardUpdateArgs, BoardVerb};
+pub(crate) use context::{ContextVerb, ContextWriteArgs, SessionVerb};
 pub(crate) use face::FaceArgs;
 pub(crate) use mcp::{InstallArgs, McpArgs, McpVerb};
 pub(crate) use models::{Models, RouteArgs, RoutingOptions};
 pub(crate) use serve::ServeArgs;
-pub(crate) use shell::{CompleteArgs, CompletionsArgs, ManArgs, Shell};
+pub(crate) use several::{Entries, Map, Pair, Parallel};
+pub(crate) use shell::{CompleteArgs, CompletionsArgs, HelpArgs, ManArgs, Shell};
+pub(crate) use tasks::{Apart, Ask, ResultArgs, Run, Spawn, StatusArgs, TaskArgs, TaskOptions, WaitArgs};
 pub(crate) use worktree::WorktreeVerb;
 
 /// Ask a specialist, get an answer.
 #[derive(Debug, Parser)]
-#[command(name = "locum", version, max_term_width = 100, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "locum", version, max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -41,15 +49,16 @@ impl Cli {
     pub(crate) fn whole_command() -> clap::Command {
         let command = <Self as clap::CommandFactory>::command();
         let agents = command.get_arguments().find(|argument| argument.get_id() == AGENTS).cloned();
-        match agents {
+        let command = match agents {
             Some(agents) => command.mut_subcommands(|verb| with_argument(verb, &agents)),
             None => command,
-        }
+        };
+        examples::add(command)
     }
 
     /// What was said; the parser answers in the place of a program that cannot understand it.
     pub(crate) fn said() -> Self {
-        let matches = Self::whole_command().get_matches();
+        let matches = Self::whole_command().try_get_matches().unwrap_or_else(|error| with_tip(error).exit());
         let mut cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let mut behind = matches.subcommand();
         while let Some((_, matches)) = behind {
@@ -60,12 +69,34 @@ impl Cli {
     }
 }
 
+/// An error that names the verb which was meant: the parser finds no likeness in letters that changed places.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidSubcommand)
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+    {
+        let command = Cli::whole_command();
+        let names = command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(|verb| verb.get_name().to_owned());
+        let meant: Vec<String> = names.filter(|name| letters(name) == letters(said)).collect();
+        if !meant.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(meant));
+        }
+    }
+    error
+}
+
+fn letters(word: &str) -> Vec<char> {
+    let mut letters: Vec<char> = word.chars().collect();
+    letters.sort_unstable();
+    letters
+}
+
 fn with_argument(verb: clap::Command, argument: &clap::Arg) -> clap::Command {
     verb.arg(argument.clone()).mut_subcommands(|verb| with_argument(verb, argument))
 }
 
 /// What every verb takes.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Options of every verb")]
 pub(crate) struct Global {
     /// Print JSON for machines
     #[arg(long, global = true)]
@@ -82,7 +113,7 @@ pub(crate) struct Global {
     /// The model, for example openai:gpt-5.4-mini, offline, scripted:FILE or replay:FILE
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// A directory with further agents
+    /// A directory with further agents; several times for several
     #[arg(long, value_name = "DIR")]
     pub(crate) agents: Vec<PathBuf>,
     /// Add what the models answer to a file, without known secrets; --model replay:FILE says it again
@@ -107,11 +138,11 @@ pub(crate) enum Command {
     /// Ask several agents at once and wait for all answers
     Parallel(Parallel),
     /// Ask several agents in turn; {previous} stands for the answer before
-    Chain(Chain),
+    Chain(Entries),
     /// Give a goal to an orchestrator, which asks agents and joins what they found
     Ask(Ask),
     /// Ask several agents at once; the first answer counts, the others are cancelled
-    Race(Race),
+    Race(Entries),
     /// Ask one agent the same about many inputs; {input} stands for each
     Map(Map),
     /// Start a task in the background and return at once
@@ -122,7 +153,7 @@ pub(crate) enum Command {
     Watch,
     /// Wait for tasks to end
     Wait(WaitArgs),
-    /// Take a finished task's result
+    /// Take a finished task's result; `status` shows it no longer
     Collect(TaskArgs),
     /// Read a task's whole result, also after it was collected
     Result(ResultArgs),
@@ -164,297 +195,13 @@ pub(crate) enum Command {
     Gc(GcArgs),
     /// Print a script that makes a shell complete command lines, with agents and tasks by name
     Completions(CompletionsArgs),
+    /// Show what there is to say, or what a verb takes
+    Help(HelpArgs),
     /// Print the manual page, or write one for each verb to a directory
     Man(ManArgs),
     /// Say what may come next on a command line
     #[command(name = "__complete", hide = true)]
     Complete(CompleteArgs),
-}
-
-/// A task given as `AGENT=TASK`.
-#[derive(Debug, Clone)]
-pub(crate) struct Pair {
-    pub(crate) agent: String,
-    pub(crate) task: String,
-}
-
-fn parse_pair(text: &str) -> Result<Pair, String> {
-    match text.split_once('=') {
-        Some((agent, task)) if !agent.is_empty() && !task.is_empty() => {
-            Ok(Pair { agent: agent.to_owned(), task: task.to_owned() })
-        }
-        _ => Err("write it as AGENT=TASK, for example 'explore=Where is the retry loop?'".to_owned()),
-    }
-}
-
-/// What a task is given beside its text.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct TaskOptions {
-    /// Shown beside the task
-    #[arg(long)]
-    pub(crate) label: Option<String>,
-    /// Seconds until the task is stopped
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout: Option<u64>,
-    /// Input tokens that the task may use
-    #[arg(long, value_name = "TOKENS")]
-    pub(crate) max_input_tokens: Option<u64>,
-    /// Output tokens that the task may use
-    #[arg(long, value_name = "TOKENS")]
-    pub(crate) max_output_tokens: Option<u64>,
-    /// US dollars that the task may cost, where the model's price is known
-    #[arg(long = "max-cost", value_name = "USD")]
-    pub(crate) max_cost_usd: Option<f64>,
-    /// Directory to work in, below the project's root
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    pub(crate) cwd: Option<String>,
-    /// Work apart: worktree makes a git worktree and a branch for the task, process a process without keys
-    #[arg(long, value_name = "HOW", value_enum)]
-    pub(crate) isolation: Option<Apart>,
-    #[command(flatten)]
-    pub(crate) routing: RoutingOptions,
-}
-
-/// How a task is set apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Apart {
-    Worktree,
-    Process,
-    None,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Run {
-    /// The agent to ask
-    pub(crate) agent: String,
-    /// What it should do; - reads it from standard input
-    #[arg(required = true)]
-    pub(crate) task: Vec<String>,
-    #[command(flatten)]
-    pub(crate) options: TaskOptions,
-    /// Do not wait: print the task's id and leave it to work in the background
-    #[arg(long, conflicts_with = "wait")]
-    pub(crate) background: bool,
-    /// Wait for the answer, also of an agent that works in the background
-    #[arg(long)]
-    pub(crate) wait: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Ask {
-    /// What is wanted; - reads it from standard input
-    #[arg(required = true)]
-    pub(crate) goal: Vec<String>,
-    #[command(flatten)]
-    pub(crate) options: TaskOptions,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Spawn {
-    /// The agent to ask
-    pub(crate) agent: String,
-    /// What it should do; - reads it from standard input
-    #[arg(required = true)]
-    pub(crate) task: Vec<String>,
-    #[command(flatten)]
-    pub(crate) options: TaskOptions,
-    /// Start only after this task has completed; its result is handed on
-    #[arg(long = "after", value_name = "TASK")]
-    pub(crate) depends_on: Vec<String>,
-    /// Queue when all places are taken
-    #[arg(long)]
-    pub(crate) queue: bool,
-    /// The same key and request give the same task
-    #[arg(long, value_name = "KEY")]
-    pub(crate) idempotency_key: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Parallel {
-    /// Tasks, each as AGENT=TASK
-    #[arg(required_unless_present = "tasks", value_name = "AGENT=TASK", value_parser = parse_pair)]
-    pub(crate) entries: Vec<Pair>,
-    /// A file with one JSON object per line: agent, task and any option; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "entries")]
-    pub(crate) tasks: Option<PathBuf>,
-    /// How many run at once
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) concurrency: u32,
-    #[command(flatten)]
-    pub(crate) routing: RoutingOptions,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Chain {
-    /// Steps, each as AGENT=TASK
-    #[arg(required_unless_present = "tasks", value_name = "AGENT=TASK", value_parser = parse_pair)]
-    pub(crate) entries: Vec<Pair>,
-    /// A file with one JSON object per line: agent, task and any option; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "entries")]
-    pub(crate) tasks: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) routing: RoutingOptions,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Race {
-    /// Tasks, each as AGENT=TASK
-    #[arg(required_unless_present = "tasks", value_name = "AGENT=TASK", value_parser = parse_pair)]
-    pub(crate) entries: Vec<Pair>,
-    /// A file with one JSON object per line: agent, task and any option; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "entries")]
-    pub(crate) tasks: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) routing: RoutingOptions,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Map {
-    /// The agent to ask
-    pub(crate) agent: String,
-    /// What it should do with each input; {input} stands for it
-    pub(crate) task: String,
-    /// The inputs
-    #[arg(required_unless_present = "file", value_name = "INPUT")]
-    pub(crate) inputs: Vec<String>,
-    /// A file with one input per line; - is standard input
-    #[arg(long = "inputs", value_name = "FILE", conflicts_with = "inputs")]
-    pub(crate) file: Option<PathBuf>,
-    /// How many run at once
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) concurrency: u32,
-    #[command(flatten)]
-    pub(crate) options: TaskOptions,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct StatusArgs {
-    /// The task; all that were not collected if left out
-    pub(crate) task_id: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WaitArgs {
-    /// The tasks; all unfinished ones if left out
-    pub(crate) task_ids: Vec<String>,
-    /// Return when the first of them has ended
-    #[arg(long)]
-    pub(crate) any: bool,
-    /// Seconds to wait at most
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TaskArgs {
-    /// The task
-    pub(crate) task_id: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ResultArgs {
-    /// The task
-    pub(crate) task_id: String,
-    /// First character to show
-    #[arg(long)]
-    pub(crate) offset: Option<usize>,
-    /// Characters to show; everything if left out
-    #[arg(long)]
-    pub(crate) limit: Option<usize>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ContextVerb {
-    /// List the keys
-    List,
-    /// Print a value
-    Read {
-        /// The key
-        key: String,
-    },
-    /// Print several values; keys that are not there are named
-    ReadBatch {
-        /// The keys
-        #[arg(required = true)]
-        keys: Vec<String>,
-    },
-    /// Set a value; - reads it from standard input
-    Write(ContextWriteArgs),
-    /// Remove a value
-    Delete {
-        /// The key
-        key: String,
-        /// Refuse unless this version is there
-        #[arg(long, value_name = "VERSION")]
-        expected_version: Option<u64>,
-    },
-    /// Show what a key held, newest first, also after it was deleted
-    History {
-        /// The key
-        key: String,
-        /// How many; 20 are kept
-        #[arg(long, value_name = "N")]
-        versions: Option<usize>,
-    },
-    /// Keep all values under a label
-    Snapshot {
-        /// The label; what was kept under it is replaced
-        label: String,
-    },
-    /// List the snapshots
-    Snapshots,
-    /// Bring back what was kept under a label; other keys are deleted
-    Restore {
-        /// The label
-        label: String,
-    },
-    /// Show, make, archive or delete sessions of the project
-    #[command(subcommand)]
-    Session(SessionVerb),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ContextWriteArgs {
-    /// The key
-    pub(crate) key: String,
-    /// The value
-    pub(crate) value: String,
-    /// Refuse unless this version is there; 0: the key must not exist
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) expected_version: Option<u64>,
-    /// Seconds until the value expires
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) ttl: Option<u64>,
-    /// Who may read it, for example subagent:researcher:*; several times for several
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) readable_by: Vec<String>,
-    /// Who may write it
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) writable_by: Vec<String>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionVerb {
-    /// List the sessions
-    List,
-    /// Make a session
-    Create {
-        /// Its id
-        id: String,
-    },
-    /// Make a session read-only
-    Archive {
-        /// Its id
-        id: String,
-    },
-    /// Delete a session with its shared context, agents, tasks and logs
-    Delete {
-        /// Its id
-        id: String,
-        /// Do not ask
-        #[arg(long, short)]
-        yes: bool,
-    },
 }
 
 #[derive(Debug, Args)]

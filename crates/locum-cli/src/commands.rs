@@ -13,6 +13,7 @@ mod context;
 mod doctor;
 mod foreground;
 mod gc;
+mod help;
 pub(crate) mod logs;
 mod man;
 mod map;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: Cli, output: Output) -> anyhow::Result<Exit> {
             }
             Ok(Exit::Done)
         }
+        Command::Help(args) => Ok(help::help(&args, output)),
         Command::Man(args) => man::man(&args, output),
         Command::Tools(args) => tools::show(args.face(), &global, output),
         Command::Config(_) => config::show(&global, output),
@@ -109,8 +111,11 @@ async fn run_async(command: Command, global: &Global, output: Output) -> anyhow:
             Some(verb) => mcp_servers::mcp_servers(verb, global, output).await,
         },
         Command::Serve(args) => serve::serve(args, global, output).await,
-        Command::Tools(_) | Command::Config(_) | Command::Completions(_) | Command::Complete(_) | Command::Man(_) => {
-            Ok(Exit::Done)
-        }
+        Command::Tools(_)
+        | Command::Config(_)
+        | Command::Completions(_)
+        | Command::Complete(_)
+        | Command::Help(_)
+        | Command::Man(_) => Ok(Exit::Done),
     }
 }

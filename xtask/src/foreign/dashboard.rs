@@ -5,16 +5,13 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::{Built, NODE_VERSION, finish, install_npm, node_package};
+use super::{Built, NODE_VERSION, finish, install_npm, install_package, node_package};
 
 /// What drives the browser.
 const DRIVER: &str = "playwright-core@1.65.0";
 
 /// Where a browser may be.
 const BROWSERS: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
-
-/// How it is installed.
-const INSTALL: &[&str] = &["install", "--yes", "--quiet", "--no-install-recommends", "chromium"];
 
 /// Looks at the dashboard as a person would.
 pub(crate) fn look(root: &Path) -> Result<()> {
@@ -28,16 +25,21 @@ pub(crate) fn look(root: &Path) -> Result<()> {
     finish(Command::new(node).arg(script).arg(&built.locum).arg(browser).arg(&folder))
 }
 
+/// Looks at it, and keeps what the README shows of it.
+pub(crate) fn take_picture(root: &Path) -> Result<()> {
+    look(root)?;
+    let picture = root.join("docs/pictures/dashboard.png");
+    std::fs::copy(Built::of(root)?.folder.join("browser/dashboard.png"), &picture)?;
+    println!("look at {}", picture.display());
+    Ok(())
+}
+
 /// The path of a browser, which is installed where there is none.
 fn browser() -> Result<String> {
     if let Some(found) = found() {
         return Ok(found);
     }
-    let install = || finish(Command::new("apt-get").args(INSTALL));
-    // A machine that never asked what there is must ask first.
-    install()
-        .or_else(|_| finish(Command::new("apt-get").args(["update", "--quiet"])).and_then(|()| install()))
-        .context("chromium is needed")?;
+    install_package("chromium").context("chromium is needed")?;
     found().context("chromium was installed and is not there")
 }
 

@@ -16,6 +16,7 @@ pub(crate) struct McpArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpVerb {
     /// List the MCP servers of your settings, their tools, and what has changed
+    #[command(alias = "list")]
     Servers {
         /// Reach each of them first
         #[arg(long)]
@@ -35,7 +36,7 @@ pub(crate) enum McpVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArgs {
-    /// The host
+    /// The program that is to start locum
     pub(crate) host: Host,
     /// Put it into the host's file; everything else there stays as it is
     #[arg(long)]

@@ -29,6 +29,13 @@ pub(crate) struct CompleteArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct HelpArgs {
+    /// The verb, for example run or agents new; all of them if left out
+    #[arg(value_name = "VERB")]
+    pub(crate) verbs: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// The directory to write a page for each verb to, made if it is not there; the first page is printed if left out
     pub(crate) dir: Option<PathBuf>,

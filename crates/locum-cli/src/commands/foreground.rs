@@ -8,7 +8,7 @@ use locum::agent::Isolation;
 use locum::limits;
 use locum::protocol::{FaceDefaults, Refusal, Response, SpawnEntry, SubagentAction};
 
-use crate::args::{Apart, Pair, RoutingOptions, TaskOptions};
+use crate::args::{Apart, Entries, Pair, TaskOptions};
 use crate::entrance::Entrance;
 use crate::output::live::Live;
 use crate::output::voice::Voice;
@@ -106,14 +106,10 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
 }
 
 /// Tasks given as `AGENT=TASK`, or as lines of JSON in a file.
-pub(super) fn entries(
-    door: &Entrance,
-    pairs: Vec<Pair>,
-    file: Option<&Path>,
-    routing: &RoutingOptions,
-) -> anyhow::Result<Vec<SpawnEntry>> {
+pub(super) fn entries(door: &Entrance, said: Entries) -> anyhow::Result<Vec<SpawnEntry>> {
+    let Entries { entries: pairs, tasks: file, routing } = said;
     let mut entries = match file {
-        Some(path) => read_text(path)?
+        Some(path) => read_text(&path)?
             .lines()
             .enumerate()
             .filter(|(_, line)| !line.trim().is_empty())
@@ -130,8 +126,11 @@ pub(super) fn entries(
     Ok(entries)
 }
 
+/// A task as a line of a file.
+const LINE: &str = r#"{"agent": "explore", "task": "…"}"#;
+
 fn line_entry(line: &str) -> anyhow::Result<SpawnEntry> {
     // A list would be read as the fields in their order.
-    anyhow::ensure!(line.trim_start().starts_with('{'), "a task must be a JSON object with agent and task");
-    Ok(serde_json::from_str(line)?)
+    anyhow::ensure!(line.trim_start().starts_with('{'), "a task is a JSON object such as {LINE}");
+    serde_json::from_str(line).map_err(|error| anyhow::anyhow!("{error}; a task is a JSON object such as {LINE}"))
 }

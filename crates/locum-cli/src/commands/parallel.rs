@@ -13,7 +13,7 @@ use crate::output::{Exit, Output};
 
 pub(super) async fn parallel(args: args::Parallel, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Entrance::open(global, output, Executor::InProcess)?;
-    let tasks = foreground::entries(&door, args.entries, args.tasks.as_deref(), &args.routing)?;
+    let tasks = foreground::entries(&door, args.entries)?;
     let action = SubagentAction::Parallel(Many { tasks, background: None });
     let face = FaceDefaults { concurrency: Some(args.concurrency), ..FaceDefaults::person() };
     let exit = present(&door, foreground::ask(&door, action, face).await).await;

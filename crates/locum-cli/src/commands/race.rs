@@ -6,19 +6,19 @@ use locum::protocol::{FaceDefaults, Response, SubagentAction};
 
 use super::foreground::{self, Asked};
 use super::run;
-use crate::args::{self, Global};
+use crate::args::{Entries, Global};
 use crate::entrance::Entrance;
 use crate::output::{Exit, Output};
 
-pub(super) async fn race(args: args::Race, global: &Global, output: Output) -> anyhow::Result<Exit> {
+pub(super) async fn race(args: Entries, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let door = Entrance::open(global, output, Executor::InProcess)?;
     let exit = ask(args, &door, output).await;
     door.leave().await;
     exit
 }
 
-async fn ask(args: args::Race, door: &Entrance, output: Output) -> anyhow::Result<Exit> {
-    let tasks = foreground::entries(door, args.entries, args.tasks.as_deref(), &args.routing)?;
+async fn ask(args: Entries, door: &Entrance, output: Output) -> anyhow::Result<Exit> {
+    let tasks = foreground::entries(door, args)?;
     let action = SubagentAction::Race(Many { tasks, background: None });
     match foreground::ask(door, action, FaceDefaults::person()).await {
         Asked::Interrupted => Ok(run::interrupted(output)),

@@ -70,7 +70,7 @@ mod tests {
     use crate::args::Cli;
 
     /// Arguments that take words of one's own: nothing that is known could be offered for them.
-    const OWN_WORDS: [&str; 37] = [
+    const OWN_WORDS: [&str; 38] = [
         "server",
         "label",
         "timeout",
@@ -103,6 +103,7 @@ mod tests {
         "host",
         "tools",
         "words",
+        "verbs",
         "agents new/name",
         "mcp install/name",
         "context session create/id",

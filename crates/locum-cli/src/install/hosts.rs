@@ -11,17 +11,11 @@ use super::json_text;
 /// A program that starts MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Host {
-    /// Claude Code
     Claude,
-    /// Codex
     Codex,
-    /// Cursor
     Cursor,
-    /// Visual Studio Code
     Vscode,
-    /// Zed
     Zed,
-    /// Gemini CLI
     Gemini,
 }
 

@@ -1,7 +1,7 @@
 //! Where the facts come from: the desk is asked now and again, never more than one question at a time and never for
 //! more than can be shown. Between two questions, what is said in the selected task is heard as it is said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use locum::clock::{Clock, SystemClock};
 use locum::desk::{Heard, ShownTask, TaskTail};
 use locum::ids::Seq;
 use locum::protocol::Refusal;
-use locum::task::Status;
+use locum::task::{Status, TaskEvent};
 use locum::{Desk, SessionId, TaskId, Uid};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::scene::Facts;
 use super::transcript::{Job, Jobs, Transcript};
+use super::words;
 
 /// How often the desk is asked. A key that wants something else to be shown does not wait for it.
 const LOOK: Duration = Duration::from_millis(400);
@@ -29,6 +30,12 @@ const LOGS_MAX: usize = 8;
 
 /// How many entries of a log are read for one look.
 const RECORDS_MAX: usize = 500;
+
+/// How many tasks are asked for what they are about in one look.
+const ABOUTS_MAX: usize = 32;
+
+/// How many characters of what a task was asked are kept.
+const ABOUT_CHARS_MAX: usize = 200;
 
 /// After how many looks tasks without a worker are looked after.
 const CARE_EVERY: u64 = 12;
@@ -66,6 +73,7 @@ pub(super) struct Feed {
     desk: Desk,
     selected: Option<Selected>,
     logs: BTreeMap<Uid, Read>,
+    abouts: BTreeMap<Uid, String>,
 }
 
 /// Why listening ended.
@@ -80,7 +88,7 @@ enum Ended {
 
 impl Feed {
     pub(super) fn new(desk: Desk) -> Self {
-        Self { desk, selected: None, logs: BTreeMap::new() }
+        Self { desk, selected: None, logs: BTreeMap::new(), abouts: BTreeMap::new() }
     }
 
     /// Tells what is known until nobody wants it any more. Dropping it loses nothing: it only reads.
@@ -132,6 +140,7 @@ impl Feed {
         let jobs = self.read_jobs(&glance.tasks).await?;
         self.select(&glance.tasks, wanted.selected).await?;
         (facts.jobs, facts.board) = (jobs, glance.board);
+        facts.about = self.read_abouts(&glance.tasks).await?;
         facts.tasks = glance.tasks.into_iter().map(|task| task.status).collect();
         facts.transcript = self.selected.as_ref().map(|selected| selected.transcript.clone());
         Ok(())
@@ -179,6 +188,22 @@ impl Feed {
         Ended::Look
     }
 
+    /// What tasks were asked. It is in the first entry of a log and never changes, so it is read once; what has not
+    /// ended is read first.
+    async fn read_abouts(&mut self, tasks: &[ShownTask]) -> Result<BTreeMap<TaskId, String>, Refusal> {
+        let present: BTreeSet<&Uid> = tasks.iter().map(|task| &task.uid).collect();
+        self.abouts.retain(|uid, _| present.contains(uid));
+        let mut unread: Vec<&ShownTask> = tasks.iter().filter(|task| !self.abouts.contains_key(&task.uid)).collect();
+        unread.sort_by_key(|task| task.status.status.is_final());
+        for task in unread.into_iter().take(ABOUTS_MAX) {
+            let records = self.desk.records_of(&task.uid, 0, 1).await?;
+            let about = records.first().map(|record| about(&record.event)).unwrap_or_default();
+            self.abouts.insert(task.uid.clone(), about);
+        }
+        let known = |task: &ShownTask| Some((task.status.task_id, self.abouts.get(&task.uid)?.clone()));
+        Ok(tasks.iter().filter_map(known).collect())
+    }
+
     /// The commands in the background of tasks that run: their logs are read as far as they have grown.
     async fn read_jobs(&mut self, tasks: &[ShownTask]) -> Result<Vec<Job>, Refusal> {
         let running: Vec<&ShownTask> = tasks.iter().filter(|task| task.status.status == Status::Running).collect();
@@ -216,6 +241,14 @@ impl Selected {
             Heard::Records(records) => self.transcript.take_up(&records),
             Heard::Text { offset, text, .. } => self.transcript.overhear(offset, &text),
         }
+    }
+}
+
+/// The beginning of what a task was asked, as its first entry has it.
+fn about(event: &TaskEvent) -> String {
+    match event {
+        TaskEvent::Accepted { plan, .. } => words::fit(plan.assignment.task.trim(), ABOUT_CHARS_MAX),
+        _ => String::new(),
     }
 }
 

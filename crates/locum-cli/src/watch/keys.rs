@@ -136,13 +136,14 @@ impl Scene {
             Intent::Keep => self.view.mode = Mode::Looking,
             Intent::Leave => {
                 if self.view.mode == Mode::Filtering {
-                    self.view.filter.clear();
-                    self.arrange();
+                    self.clear_filter();
                 }
                 self.view.mode = Mode::Looking;
             }
             Intent::Help => self.view.mode = Mode::Help,
             Intent::Cancel | Intent::Collect => return self.end_selected(intent),
+            // Who sees some of the tasks would stop others as well: the first press shows them.
+            Intent::StopAll if !self.view.filter.is_empty() => self.clear_filter(),
             Intent::StopAll => return self.stop_all(),
             Intent::Session(by) => return Some(Wish::Ask(Errand::Session(by))),
             Intent::Quit => return Some(Wish::Quit),
@@ -235,7 +236,7 @@ mod tests {
         let cancel = |ids: &[u32]| Some(Wish::Ask(Errand::Cancel(ids.iter().map(|id| TaskId::new(*id)).collect())));
         let (down, char) = (KeyCode::Down, KeyCode::Char);
         // Three run (t_01 to t_03), t_04 is queued and t_05 has ended.
-        let cases: [(&[KeyCode], Option<Wish>); 9] = [
+        let cases: [(&[KeyCode], Option<Wish>); 11] = [
             (&[char('x')], cancel(&[1])),
             (&[down, char('x')], cancel(&[2])),
             (&[KeyCode::End, char('x')], None),
@@ -244,6 +245,8 @@ mod tests {
             (&[KeyCode::Esc], cancel(&[4, 3, 2, 1])),
             (&[char('?'), KeyCode::Esc], None),
             (&[char('/'), char('q'), KeyCode::Esc], None),
+            (&[char('/'), char('t'), KeyCode::Enter, KeyCode::Esc], None),
+            (&[char('/'), char('t'), KeyCode::Enter, KeyCode::Esc, KeyCode::Esc], cancel(&[4, 3, 2, 1])),
             (&[char('q')], Some(Wish::Quit)),
         ];
         for (keys, wish) in cases {

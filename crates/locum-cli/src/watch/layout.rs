@@ -34,6 +34,14 @@ pub(super) struct Window {
     pub(super) top: usize,
 }
 
+impl Window {
+    /// Which rows are drawn, counted from one; nothing where that is all of them.
+    pub(super) fn part_of(&self, count: usize) -> Option<(usize, usize)> {
+        let height = usize::from(self.area.height);
+        (height < count).then(|| ((self.top + 1).min(count), (self.top + height).min(count)))
+    }
+}
+
 impl Areas {
     /// Divides a screen.
     pub(super) fn of(screen: Rect, wants: Wants) -> Self {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use locum::ids::Identity;
 use locum::protocol::response::{BoardStatus, BoardTask, TaskStatus};
 use locum::task::Status;
 use locum::{TaskId, Timestamp};
@@ -26,6 +27,8 @@ pub(super) struct Facts {
     pub(super) board: Vec<BoardTask>,
     /// Commands in the background of tasks that run.
     pub(super) jobs: Vec<Job>,
+    /// What tasks were asked, as far as it was read.
+    pub(super) about: BTreeMap<TaskId, String>,
     /// The log of the task that was selected, as a conversation.
     pub(super) transcript: Option<Transcript>,
     /// What could not be found out, and why.
@@ -41,6 +44,7 @@ impl Default for Facts {
             tasks: Vec::new(),
             board: Vec::new(),
             jobs: Vec::new(),
+            about: BTreeMap::new(),
             transcript: None,
             trouble: None,
         }
@@ -116,10 +120,15 @@ impl Scene {
     /// Takes up what is known now. A selected task stays selected, wherever it has moved.
     pub(super) fn learn(&mut self, facts: Facts) {
         self.facts = facts;
-        for task in &self.facts.tasks {
-            if !self.names.contains_key(task.agent.as_str()) {
-                self.names.insert(task.agent.to_string(), self.names.len());
-            }
+        let owners = self.facts.board.iter().filter_map(|task| Identity::parse(task.owner.as_deref()?));
+        let owners = owners.filter_map(|owner| match owner {
+            Identity::Subagent { agent, .. } => Some(agent),
+            Identity::Orchestrator => None,
+        });
+        // An owner whose task was collected has a colour of its own all the same.
+        for name in self.facts.tasks.iter().map(|task| task.agent.clone()).chain(owners) {
+            let next = self.names.len();
+            self.names.entry(name.to_string()).or_insert(next);
         }
         self.arrange();
     }
@@ -127,7 +136,8 @@ impl Scene {
     /// Finds out what is shown, in which order: what runs, what waits, what has ended with the newest first.
     pub(super) fn arrange(&mut self) {
         let (tasks, filter) = (&self.facts.tasks, self.view.filter.to_lowercase());
-        self.rows = (0..tasks.len()).filter(|row| passes(&tasks[*row], &filter)).collect();
+        let about = |task: &TaskStatus| self.facts.about.get(&task.task_id).map(String::as_str);
+        self.rows = (0..tasks.len()).filter(|row| passes(&tasks[*row], about(&tasks[*row]), &filter)).collect();
         self.rows.sort_by_key(|row| order(&tasks[*row]));
         let found = |selected: TaskId| self.rows.iter().position(|row| tasks[*row].task_id == selected);
         self.view.at = self.view.selected.and_then(found).unwrap_or(self.view.at);
@@ -179,6 +189,12 @@ impl Scene {
         open.into_iter().map(|task| task.task_id).collect()
     }
 
+    /// Takes the filter away.
+    pub(super) fn clear_filter(&mut self) {
+        self.view.filter.clear();
+        self.arrange();
+    }
+
     /// The tasks that run.
     pub(super) fn running(&self) -> impl Iterator<Item = &TaskStatus> {
         self.facts.tasks.iter().filter(|task| task.status == Status::Running)
@@ -200,7 +216,7 @@ impl Scene {
     }
 }
 
-fn passes(task: &TaskStatus, filter: &str) -> bool {
+fn passes(task: &TaskStatus, about: Option<&str>, filter: &str) -> bool {
     let has = |text: &str| text.to_lowercase().contains(filter);
     filter.is_empty()
         || has(&task.task_id.to_string())
@@ -208,6 +224,7 @@ fn passes(task: &TaskStatus, filter: &str) -> bool {
         || has(task.status.as_str())
         || task.label.as_deref().is_some_and(has)
         || task.activity.as_deref().is_some_and(has)
+        || about.is_some_and(has)
 }
 
 /// What runs is first; of what has ended, the newest.

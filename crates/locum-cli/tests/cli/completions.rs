@@ -1,5 +1,7 @@
 //! Command lines that are being typed: what locum offers, and what a shell makes of it.
 
+use std::io::Write as _;
+
 use serde_json::json;
 
 use crate::home::{Home, run};
@@ -127,8 +129,17 @@ fn completes(mut terminal: Terminal, setup: &str) {
     assert!(!screen.contains("not found"), "a locum that is gone says nothing:\n{screen}");
 }
 
-fn is_there(shell: &str) -> bool {
-    std::process::Command::new(shell).arg("--version").output().is_ok_and(|output| output.status.success())
+/// Whether a program is there. One that is not is said, beside what tests print, and is a failure where
+/// `LOCUM_TEST_PROGRAMS` names it.
+pub(crate) fn is_there(program: &str) -> bool {
+    let found = std::process::Command::new(program).arg("--version").output();
+    let is_there = found.is_ok_and(|output| output.status.success());
+    let wanted = std::env::var("LOCUM_TEST_PROGRAMS").unwrap_or_default();
+    assert!(is_there || !wanted.split(',').any(|name| name == program), "{program} is wanted and is not there");
+    if !is_there {
+        writeln!(std::io::stderr(), "\nnot tried: {program} is not installed").ok();
+    }
+    is_there
 }
 
 #[test]

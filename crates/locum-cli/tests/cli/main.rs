@@ -59,3 +59,4 @@ mod traces;
 mod trust_prompt;
 mod verbs;
 mod watch;
+mod wrong_lines;

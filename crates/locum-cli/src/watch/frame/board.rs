@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::super::layout::board_window;
 use super::super::scene::{Focus, Scene};
+use super::super::words;
 use super::SPINNER;
 use super::agents::first;
 use super::pen::{Cell, Pen};
@@ -23,8 +24,10 @@ pub(super) fn board(scene: &Scene, area: Rect, pen: &mut Pen<'_>) {
     }
     let tasks = &scene.facts.board;
     let done = tasks.iter().filter(|task| task.status == BoardStatus::Completed).count();
-    pen.title(first(area), &format!("board · {done} of {} done", tasks.len()), scene.view.focus == Focus::Board);
     let window = board_window(area, scene.view.board_at, tasks.len());
+    let part = window.part_of(tasks.len()).map(|(from, to)| format!(" · {from}–{to} shown")).unwrap_or_default();
+    let title = format!("board · {done} of {} done{part}", tasks.len());
+    pen.title(first(area), &title, scene.view.focus == Focus::Board);
     let visible = scene.board_rows.iter().enumerate().skip(window.top);
     for ((place, row), line) in visible.zip(window.area.rows()) {
         entry(scene, &tasks[*row], line, pen);
@@ -38,6 +41,7 @@ fn entry(scene: &Scene, task: &BoardTask, line: Rect, pen: &mut Pen<'_>) {
     let style = pen.palette.board(task.status);
     let (owner, owner_style) = owner(scene, task, pen);
     let owner_wide = owner.width().min(OWNER_MAX).min(usize::from(line.width) / 3);
+    let owner = cut_name(&owner, owner_wide);
     let gaps = if owner_wide == 0 { 2 } else { 3 };
     let what = words_for(task);
     // The subject and its owner are cut each on its own, so that a long one does not hide the other.
@@ -51,6 +55,11 @@ fn entry(scene: &Scene, task: &BoardTask, line: Rect, pen: &mut Pen<'_>) {
             Cell::left(&owner, owner_wide, owner_style),
         ],
     );
+}
+
+/// What is in parentheses stays in them, also if it is cut.
+fn cut_name(owner: &str, width: usize) -> String {
+    if owner.width() <= width { owner.to_owned() } else { format!("{})", words::fit(owner, width.saturating_sub(1))) }
 }
 
 /// A spinner turns only while the owner runs.

@@ -18,7 +18,7 @@ const KEYS: [(&str, &str); 12] = [
     ("Home End", "first and last"),
     ("x", "stop the selected task"),
     ("c  Enter", "collect the selected task, if it has ended"),
-    ("Esc", "stop all agents of the session"),
+    ("Esc", "stop all agents of the session; after a filter, first show all again"),
     ("/", "filter tasks; Esc ends it, Enter keeps it"),
     ("[ ]", "other sessions of the project"),
     ("mouse", "click to select, wheel to scroll"),
@@ -36,7 +36,9 @@ pub(super) fn details(scene: &Scene, area: Rect, pen: &mut Pen<'_>) {
         pen.title(first(area), "details", is_focused);
         return;
     };
-    pen.title(first(area), &format!("{} @{} · {}", task.task_id, task.agent, task.status.as_str()), is_focused);
+    let about = scene.facts.about.get(&task.task_id).map(|about| format!(" · {about}")).unwrap_or_default();
+    let title = format!("{} @{} · {}{about}", task.task_id, task.agent, task.status.as_str());
+    pen.title(first(area), &words::fit(&title, usize::from(area.width).saturating_sub(4)), is_focused);
     let [_, below] = split_top(area, 1);
     let usage = &task.usage;
     let sent = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;

@@ -73,7 +73,8 @@ pub(super) fn footer(scene: &Scene, area: Rect, pen: &mut Pen<'_>) {
         (None, _, Mode::Filtering) => (format!("/{}▏", scene.view.filter), pen.palette.strong()),
         (None, Some(notice), _) => (notice.clone(), pen.palette.alarm()),
         (None, None, _) => {
-            ("? help  x stop  c collect  / filter  Esc stop all agents  q leave".to_owned(), pen.palette.faint())
+            let escape = if scene.view.filter.is_empty() { "stop all agents" } else { "show all again" };
+            (format!("? help  x stop  c collect  / filter  Esc {escape}  q leave"), pen.palette.faint())
         }
     };
     let text_wide = usize::from(area.width).saturating_sub(count.width() + 1);

@@ -126,7 +126,7 @@ fn facts() -> Facts {
     let doing = [
         ("scout", "turn 4: grep", 4, Some("where limits are declared")),
         ("test-writer", "turn 9: bash", 9, Some("tests for the tide tables")),
-        ("reviewer", "answering", 3, None),
+        ("reviewer", "turn 3: asking the model", 3, None),
     ];
     for (task, (agent, activity, turns, label)) in facts.tasks.iter_mut().zip(doing) {
         task.agent = locum::AgentName::parse(agent).expect("a name");
@@ -145,11 +145,13 @@ fn facts() -> Facts {
     facts.board[0].active_form = Some("Writing tests for the tables".to_owned());
     facts.board[1].active_form = Some("Reviewing the changes".to_owned());
     facts.tasks[0].usage.tool_calls = 3;
+    let question = "Where are limits declared, and which of them can be raised?";
+    facts.about.insert(facts.tasks[0].task_id, question.to_owned());
     facts.jobs[0].task = locum::TaskId::new(2);
     facts.jobs[0].agent = "test-writer".to_owned();
     facts.jobs[0].command = "cargo watch -x test".to_owned();
     let mut said = transcript(&[
-        (Speaker::Caller, "Where are limits declared, and which of them can be raised?"),
+        (Speaker::Caller, question),
         (Speaker::Agent, "I look for constants first."),
         (Speaker::Event, "grep {\"pattern\":\"_MAX\"}"),
         (Speaker::Tool, "grep: src/limits.rs:12: pub const DEPTH_MAX: u32 = 4;"),

@@ -77,10 +77,12 @@ pub(in super::super) fn running(count: u32) -> Facts {
     let mut tasks: Vec<TaskStatus> = (1..=count).map(|id| task(id, name(id - 1), Status::Running)).collect();
     tasks.push(task(count + 1, "scout", Status::Queued));
     tasks.push(task(count + 2, "planner", Status::Failed));
+    let about = |task: &TaskStatus| (task.task_id, format!("Look at part {} of the harbour", task.task_id));
     Facts {
         session: "main".to_owned(),
         place: (1, 2),
         now: Timestamp::from_millis(NOW),
+        about: tasks.iter().map(about).collect(),
         tasks,
         board: vec![
             on_board(1, "the lexer", BoardStatus::InProgress, Some(("scout", Status::Running))),
@@ -238,6 +240,7 @@ fn nothing_that_a_child_wrote_reaches_the_terminal_as_a_command() {
         (task.subject, task.active_form, task.owner) = (attack.into(), Some(attack.into()), Some(attack.into()));
     }
     facts.jobs[0].command = attack.to_owned();
+    facts.about.values_mut().for_each(|about| about.push_str(attack));
     facts.trouble = Some(attack.to_owned());
     facts.transcript = Some(transcript(&[(Speaker::Agent, attack), (Speaker::Tool, attack)]));
     for size in SIZES {
