@@ -79,7 +79,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "worktrees",
         action: Action::Cargo {
-            arguments: "test --package locum-cli --test durability --locked worktrees",
+            arguments: "test --workspace --test durability --locked worktrees",
             environment: &[("LOCUM_TEST_LIVES", "300")],
         },
         full_only: true,
@@ -117,7 +117,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "crowd",
         action: Action::Cargo {
-            arguments: "test --package locum-cli --test serve --locked many_readers",
+            arguments: "test --workspace --test serve --locked many_readers",
             environment: &[("LOCUM_TEST_CROWD", "200x200")],
         },
         full_only: true,
@@ -281,14 +281,14 @@ mod tests {
                 "cargo xtask foreign inspector",
                 "cargo xtask foreign conformance",
                 "cargo xtask foreign servers",
-                "LOCUM_TEST_LIVES=\"300\" cargo test --package locum-cli --test durability --locked worktrees",
+                "LOCUM_TEST_LIVES=\"300\" cargo test --workspace --test durability --locked worktrees",
                 "cargo xtask foreign requests",
                 "cargo xtask foreign local-model",
                 "cargo xtask foreign witness",
                 "cargo xtask foreign shells",
                 "cargo xtask foreign dashboard",
                 "cargo xtask foreign api-tester",
-                "LOCUM_TEST_CROWD=\"200x200\" cargo test --package locum-cli --test serve --locked many_readers",
+                "LOCUM_TEST_CROWD=\"200x200\" cargo test --workspace --test serve --locked many_readers",
             ]
         );
     }

@@ -108,9 +108,16 @@ fn in_root(command: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
 }
 
 /// Cargo at the root of the workspace. It names itself in `CARGO`, which keeps the toolchain of this run.
+///
+/// What `cargo run` says about xtask itself is not handed on: a build script that looks at it would run again, and half
+/// of the workspace would be compiled anew after every change between `cargo build` and `cargo xtask`.
 fn cargo_command(root: &Path) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(root);
+    let about_xtask = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(about_xtask)) {
+        command.env_remove(name);
+    }
     command
 }
