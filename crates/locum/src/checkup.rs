@@ -55,7 +55,8 @@ impl Setup {
     ///
     /// # Cancel safety
     ///
-    /// It only looks: it may be dropped at any time.
+    /// It only looks, but for empty directories that killed commands left in the project, which it removes: it may be
+    /// dropped at any time.
     pub async fn checkup(&self) -> Vec<Checked> {
         let (settings, places) = match self.settings() {
             Ok(read) => read,
@@ -83,6 +84,7 @@ impl Setup {
         }
         let sandbox = Sandbox::new(settings.sandbox_level(), &self.environment, &places);
         checked.push(sandbox_line(&sandbox).await);
+        checked.extend(left_behind(&self.project()));
         checked.push(git_line(&self.project()));
         checked
     }
@@ -167,6 +169,13 @@ async fn sandbox_line(sandbox: &Sandbox) -> Checked {
             Checked::with("sandbox", Health::Poor, format!("level {} is not possible: {why}", level.as_str()), advice)
         }
     }
+}
+
+/// What commands left in the project that were killed with their launcher.
+fn left_behind(project: &Path) -> Option<Checked> {
+    let count = crate::sandbox::clear_left(project);
+    let found = format!("{count} empty directories that a killed command left in the project were removed");
+    (count > 0).then(|| Checked::good("sandbox", found))
 }
 
 fn git_line(project: &Path) -> Checked {

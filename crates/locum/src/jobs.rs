@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::pool::Pool;
 use crate::process::is_running;
-use crate::sandbox::{Level, Order, OutputTo, Report, Running, Sandbox, make_private};
+use crate::sandbox::{End, Level, Order, OutputTo, Report, Running, Sandbox, make_private};
 use crate::web::{Dialer, Passage, proxy_variables};
 
 /// How long beyond its grace period a launcher may take to report: it only waits for the kernel then.
@@ -169,7 +169,7 @@ impl Drop for Attended<'_> {
 }
 
 fn lost() -> Report {
-    Report::Refused("the command was lost".to_owned())
+    End::Refused("the command was lost".to_owned()).into()
 }
 
 async fn reported(running: &mut Running) -> Report {
@@ -206,6 +206,7 @@ impl Jobs {
         let mut order = sandbox.order(task.level.unwrap_or(sandbox.level()), root, &private)?;
         order.directory = root.join(cwd);
         order.variables.extend(task.variables());
+        order.has_lookout = order.level == Level::Full;
         // Without a network of its own there is no entrance to it; that is said when the task is accepted.
         if order.level == Level::Full && !task.network.is_empty() {
             order.has_entrance = true;

@@ -5,7 +5,7 @@
 //!
 //! | level | files | processes | network |
 //! |---|---|---|---|
-//! | `full` | the project and a private temporary directory are writable, the system and toolchains readable, the home hidden | only its own | none, or the hosts that the agent names, through a proxy |
+//! | `full` | the project and a private temporary directory are writable, the system and toolchains readable, the home hidden, names that programs act on protected | only its own | none, or the hosts that the agent names, through a proxy |
 //! | `landlock` | the same rules, enforced by Landlock alone: names inside the project are not protected, that a file exists can be seen, and modes cannot be changed | others are visible, but cannot be signalled | none |
 //! | `none` | everything that the user may do | all of the user's | all |
 //!
@@ -29,6 +29,8 @@ mod entrance;
 #[cfg(target_os = "linux")]
 mod file_rules;
 #[cfg(target_os = "linux")]
+mod lookout;
+#[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
 mod protected;
@@ -38,6 +40,8 @@ mod raw;
 mod rlimits;
 #[cfg(target_os = "linux")]
 mod system_calls;
+#[cfg(target_os = "linux")]
+mod trail;
 #[cfg(target_os = "linux")]
 mod view;
 #[cfg(target_os = "linux")]
@@ -55,7 +59,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Places;
 use crate::settings::environment::Environment;
 pub(crate) use hiding::OUTPUTS;
-pub(crate) use order::{ENTRANCE_PORT, Order, Report, StandardFiles};
+pub(crate) use order::{ENTRANCE_PORT, End, Order, Report, StandardFiles};
 pub(crate) use run::{OutputTo, Running, make_private};
 
 /// How far a command is shut in.
@@ -179,14 +183,16 @@ impl Sandbox {
             hidden: self.hidden.clone(),
             grace_ms: locum_core::limits::COMMAND_GRACE_MS,
             has_entrance: false,
+            has_lookout: false,
             files: StandardFiles::Output,
         })
     }
 
-    /// The repository of a worktree, which is outside of it.
-    fn repository(&self, level: Level, root: &Path) -> Option<PathBuf> {
-        let found = (level != Level::None).then(|| repository::elsewhere(root)).flatten()?;
-        (!self.hidden.iter().any(|hidden| found.starts_with(hidden))).then_some(found)
+    /// What git reads of a project that is outside of it.
+    fn repository(&self, level: Level, root: &Path) -> Vec<PathBuf> {
+        let mut found = repository::elsewhere(root, level);
+        found.retain(|found| !self.hidden.iter().any(|hidden| found.starts_with(hidden)));
+        found
     }
 
     /// A root around everything that must be hidden would hide nothing.
@@ -222,12 +228,10 @@ impl Sandbox {
             let mut order = self.order(level, &root, &place)?;
             order.hidden.clear();
             order.program = vec!["/bin/true".to_owned()];
-            match Running::start(self, &order, run::OutputTo::Nowhere).await?.report().await {
-                Report::Exit(0) => Ok(()),
-                Report::Refused(why) => Err(why),
-                Report::Exit(code) | Report::Signal(code) => {
-                    Err(format!("a command that does nothing ended with {code}"))
-                }
+            match Running::start(self, &order, run::OutputTo::Nowhere).await?.report().await.end {
+                End::Exit(0) => Ok(()),
+                End::Refused(why) => Err(why),
+                End::Exit(code) | End::Signal(code) => Err(format!("a command that does nothing ended with {code}")),
             }
         };
         let tried = tried.await;
@@ -235,6 +239,16 @@ impl Sandbox {
         std::fs::remove_dir_all(&place).ok();
         tried
     }
+}
+
+/// Removes the empty directories that commands which were killed left in a project, and says how many.
+pub(crate) fn clear_left(root: &Path) -> usize {
+    #[cfg(target_os = "linux")]
+    let count = protected::clear_left(root);
+    // Nothing is launched on other systems.
+    #[cfg(not(target_os = "linux"))]
+    let count = root.components().count().min(0);
+    count
 }
 
 /// A path without links, also where its end does not exist yet.

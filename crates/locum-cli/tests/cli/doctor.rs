@@ -1,5 +1,7 @@
 //! `locum doctor`: what is there, what is not, and what to do.
 
+use std::os::unix::fs::DirBuilderExt as _;
+
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -53,6 +55,20 @@ fn broken_agents_an_untrusted_project_and_a_broken_store_are_found() {
         .unwrap();
     let (code, found) = checks(&home);
     assert_eq!((code, &of(&found, "store")[0]["health"]), (Some(1), &json!("poor")), "{found:?}");
+}
+
+#[test]
+fn what_a_killed_command_left_in_the_project_is_removed() {
+    let home = Home::new();
+    let left = home.project().join(".claude");
+    std::fs::DirBuilder::new().mode(0o1500).create(&left).unwrap();
+    let said = |checks: &[Value]| {
+        let lines: Vec<&str> = of(checks, "sandbox").iter().filter_map(|check| check["found"].as_str()).collect();
+        lines.iter().any(|line| line.starts_with("1 empty directories that a killed command left"))
+    };
+    assert!(said(&checks(&home).1) && !left.exists());
+    std::fs::create_dir(&left).unwrap();
+    assert!(!said(&checks(&home).1) && left.exists(), "an empty directory of the user stays");
 }
 
 #[test]

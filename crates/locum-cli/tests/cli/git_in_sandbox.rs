@@ -144,6 +144,67 @@ fn git_reads_the_repository_of_a_worktree_in_the_sandbox() {
     }
 }
 
+/// A home whose project borrows its objects from another repository of the user.
+fn borrowing(user: Option<u32>) -> Home {
+    let home = home(None);
+    let (project, lender) = (home.project(), home.root().join("lender"));
+    std::fs::rename(&project, &lender).unwrap();
+    git(&home.root(), &["clone", "-q", "--shared", "lender", "project"]);
+    assert!(project.join(".git/objects/info/alternates").exists());
+    match user {
+        Some(user) => home.given_to(user),
+        None => home,
+    }
+}
+
+#[test]
+fn git_reads_objects_that_a_project_borrows() {
+    for user in [None, Some(NOBODY)] {
+        if user.is_some() && !nix::unistd::getuid().is_root() {
+            continue;
+        }
+        let home = borrowing(user);
+        let commands = [
+            "git log --format=%s",
+            "git diff --stat; git status --short | grep -v ran.txt",
+            "cat ../lender/README.md ../lender/.git/HEAD",
+            "p=$(cat $(git rev-parse --git-common-dir)/objects/info/alternates); echo evil > $p/evil",
+        ];
+        for (level, isolation) in [("full", "none"), ("full", "worktree"), ("landlock", "worktree")] {
+            if !is_possible(&home, level) {
+                continue;
+            }
+            let said = answers(&home, level, isolation, &commands);
+            let place = format!("{level} {isolation} {user:?}: {said:?}");
+            assert_eq!(said[0], "second\nfirst", "{place}");
+            assert!(said[1].starts_with("[no output]") || said[1].starts_with("[exit code 1]"), "{place}");
+            // Nothing but objects is shown, and nothing can be written.
+            assert!(!said[2].contains("Clock") && !said[2].contains("refs/heads"), "{place}");
+            assert!(!home.root().join("lender/.git/objects/evil").exists(), "{place}");
+        }
+    }
+}
+
+#[test]
+fn objects_that_are_not_shown_are_explained_and_a_list_of_them_shows_nothing_else() {
+    let home = borrowing(None);
+    let secret = home.root().join("keys");
+    std::fs::create_dir_all(&secret).unwrap();
+    std::fs::write(secret.join("id_canary"), "canary").unwrap();
+    let list = home.project().join(".git/objects/info/alternates");
+    std::fs::write(&list, format!("{}\n", secret.display())).unwrap();
+    for level in LEVELS {
+        if !is_possible(&home, level) {
+            continue;
+        }
+        let said = answers(&home, level, "none", &["git log", "cat $(cat .git/objects/info/alternates)/id_canary"]);
+        assert!(!said[1].contains("canary\n") && said[1].contains("[exit code 1]"), "{level}: {said:?}");
+        if level == "full" {
+            assert!(said[0].contains("[git: this repository borrows objects from others."), "{said:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_left_in_the_files_of_a_worktree_is_committed_at_the_end() {
     let home = home(None);

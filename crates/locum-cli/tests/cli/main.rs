@@ -50,6 +50,7 @@ mod output;
 mod pages;
 mod parity;
 mod project_agents;
+mod protected_names;
 mod readme;
 mod recording;
 mod refusals;

@@ -1,9 +1,9 @@
 //! Names that programs outside of locum act on: whoever writes there runs code, or changes what agents may do. Writing
 //! to them takes a rule that names them. It is the one list: file tools refuse these names wherever they are in a path,
-//! and the sandbox keeps commands from changing those at a project's root.
+//! and the sandbox keeps commands from changing or making those at a project's root.
 
 /// Directories of a project that agents are read from, and their settings. Making one changes what agents there are, so
-/// commands are kept from that too.
+/// commands are kept from that from the first moment.
 pub const AGENT_DIRECTORIES: [&str; 5] = [".locum", ".claude", ".acai", ".pi", ".tallow"];
 
 /// Further names that protect everything beneath them too, wherever they are in a path.
@@ -63,13 +63,14 @@ const NAMES: [&str; 47] = [
 ];
 
 /// The same for two names in a row.
-const PAIRS: [(&str, &str); 6] = [
+const PAIRS: [(&str, &str); 7] = [
     (".config", "locum"),
     (".config", "git"),
     (".config", "fish"),
     (".config", "systemd"),
     (".config", "autostart"),
     (".cargo", "config.toml"),
+    (".cargo", "config"),
 ];
 
 /// The protected name in a path, if there is one. Letters are compared without their case, as some file systems do.

@@ -9,7 +9,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, execvpe, setsid};
 
-use super::order::{Order, Report, StandardFiles};
+use super::order::{End, Order, StandardFiles};
 use super::watch::{hear_children, tell};
 use super::{Level, file_rules, raw, rlimits, system_calls};
 
@@ -21,7 +21,7 @@ pub(super) fn start(order: &Order, telling: BorrowedFd<'_>) -> Result<Pid, Strin
     hear_children()?;
     raw::fork(|| {
         let Err(why) = become_command(order);
-        tell(telling, &Report::Refused(why));
+        tell(telling, &End::Refused(why).into());
         NOT_STARTED
     })
     .map_err(|error| format!("the command cannot be started: {error}"))

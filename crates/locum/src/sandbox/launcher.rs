@@ -8,7 +8,7 @@ pub(crate) const ARGUMENT: &str = "__launch";
 #[cfg(target_os = "linux")]
 pub(crate) fn run() {
     let report = linux::read_order().and_then(|order| linux::obey(&order));
-    let report = report.unwrap_or_else(super::Report::Refused);
+    let report = report.unwrap_or_else(|why| super::End::Refused(why).into());
     super::watch::tell(super::raw::standard(super::raw::Standard::Report), &report);
 }
 
@@ -72,10 +72,10 @@ mod linux {
         let (refusal, telling) = pipe2(OFlag::O_CLOEXEC).map_err(|error| format!("no pipe can be made: {error}"))?;
         let command = command::start(order, telling.as_fd())?;
         drop(telling);
-        let report = watch(command, Everyone::Below, order.grace_ms);
+        let end = watch(command, Everyone::Below, order.grace_ms);
         let mut said = String::new();
         // Nothing in it means that the command was started.
         std::fs::File::from(refusal).read_to_string(&mut said).ok();
-        Ok(said.lines().next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or(report))
+        Ok(said.lines().next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_else(|| end.into()))
     }
 }

@@ -4,8 +4,7 @@
 //! the first process of the new one. When it ends, the kernel ends all others in there, whatever they did.
 
 use std::fs;
-use std::io::Read as _;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 
 use nix::fcntl::OFlag;
 use nix::sched::{CloneFlags, unshare};
@@ -14,34 +13,36 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::waitpid;
 use nix::unistd::{getgid, getuid, pipe2};
 
-use super::order::{Order, Report};
+use super::lookout::Lookout;
+use super::order::{End, Order, Report};
 use super::protected::Name;
 use super::watch::{Everyone, tell, watch};
 use super::{command, entrance, protected, raw, view};
 
 /// Runs the command in namespaces of its own.
 pub(super) fn run(order: &Order) -> Result<Report, String> {
+    // It listens before anybody looks, so that it hears of what is moved away in between.
+    let mut lookout = Lookout::new(&order.root)?;
     let protected = protected::hold(&order.root)?;
+    if order.has_lookout {
+        lookout.watch_over(protected.vacant.clone(), protected.occupied());
+    }
     enter()?;
     let (report, telling) = pipe2(OFlag::O_CLOEXEC).map_err(|error| format!("no pipe can be made: {error}"))?;
     let first = raw::fork(|| first_process(order, &protected.names, telling.as_fd()))
         .map_err(|error| format!("no process can be started in a namespace of its own: {error}"))?;
     drop(telling);
-    let said = read(report);
+    let said = lookout.watch_until_end(&report, first);
     // Reading ends when the first process does; this takes its remains away.
     waitpid(first, None).map_err(|error| format!("the sandbox was lost: {error}"))?;
     drop(protected);
-    said.lines()
-        .next()
-        .and_then(|line| serde_json::from_str(line).ok())
-        .ok_or_else(|| "the sandbox ended without saying how its command did".to_owned())
-}
-
-fn read(report: OwnedFd) -> String {
-    let mut text = String::new();
-    // What was said before the reading failed still counts.
-    fs::File::from(report).read_to_string(&mut text).ok();
-    text
+    let line = said.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let silent = || match lookout.has_ended_it() {
+        true => End::Signal(Signal::SIGKILL as i32).into(),
+        false => End::Refused("the sandbox ended without saying how its command did".to_owned()).into(),
+    };
+    let report: Report = serde_json::from_slice(line).unwrap_or_else(|_| silent());
+    Ok(Report { notes: lookout.finish(), ..report })
 }
 
 /// Leaves the namespaces of the system. The user stays who it is, without any right over what is outside.
@@ -72,7 +73,7 @@ fn first_process(order: &Order, protected: &[Name], telling: std::os::fd::Borrow
         set_pdeathsig(Signal::SIGKILL).map_err(|error| format!("the launcher's end cannot be noticed: {error}"))?;
         // The outer process keeps the system's files: it has names in the project to give back.
         unshare(CloneFlags::CLONE_NEWNS).map_err(|error| format!("files cannot be shown in another way: {error}"))?;
-        let protected = protected.iter().map(Name::again).collect::<Result<Vec<_>, _>>()?;
+        let protected = protected.iter().filter_map(|name| name.again().transpose()).collect::<Result<Vec<_>, _>>()?;
         view::enter(order, &protected)?;
         raw::loopback_up().map_err(|error| format!("the loopback interface cannot be switched on: {error}"))?;
         if order.has_entrance {
@@ -83,8 +84,8 @@ fn first_process(order: &Order, protected: &[Name], telling: std::os::fd::Borrow
         command::start(order, telling)
     };
     match started() {
-        Ok(command) => tell(telling, &watch(command, Everyone::InNamespace, order.grace_ms)),
-        Err(why) => tell(telling, &Report::Refused(why)),
+        Ok(command) => tell(telling, &watch(command, Everyone::InNamespace, order.grace_ms).into()),
+        Err(why) => tell(telling, &End::Refused(why).into()),
     }
     0
 }

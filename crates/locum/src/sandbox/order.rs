@@ -23,9 +23,9 @@ pub(crate) struct Order {
     pub(crate) variables: Vec<(String, String)>,
     /// What it may change.
     pub(crate) root: PathBuf,
-    /// The repository of what is there, where that is elsewhere; it may be read.
+    /// What git reads of the project that is elsewhere: its repository, and objects that this borrows.
     #[serde(default)]
-    pub(crate) repository: Option<PathBuf>,
+    pub(crate) repository: Vec<PathBuf>,
     /// Where it starts.
     pub(crate) directory: PathBuf,
     /// The task's private directory, as the system outside calls it; see [`Order::temporary`] and its neighbours.
@@ -41,6 +41,9 @@ pub(crate) struct Order {
     /// Whether its network has an entrance; only at the level `full`.
     #[serde(default)]
     pub(crate) has_entrance: bool,
+    /// Whether protected names that appear while it runs are moved away; only at the level `full`.
+    #[serde(default)]
+    pub(crate) has_lookout: bool,
     /// What its standard files are.
     pub(crate) files: StandardFiles,
 }
@@ -87,8 +90,24 @@ impl Order {
 
 /// How it went, as one line on the launcher's standard output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// How the command ended.
+    pub(crate) end: End,
+    /// What else there is to know about it, each in a sentence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
+}
+
+impl From<End> for Report {
+    fn from(end: End) -> Self {
+        Self { end, notes: Vec::new() }
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Report {
+pub(crate) enum End {
     /// Nothing ran, because of this.
     Refused(String),
     /// It ended with this code.

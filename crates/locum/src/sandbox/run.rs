@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, UnixStream};
 use tokio::process::{Child, ChildStderr};
 
 use super::Sandbox;
-use super::order::{Order, Report};
+use super::order::{End, Order, Report};
 use crate::web::{Gate, Passage};
 
 /// The longest report that is read: a sentence.
@@ -119,7 +119,7 @@ impl Running {
         self.child.wait().await.ok();
         let line = self.said.split(|byte| *byte == b'\n').next().unwrap_or_default();
         serde_json::from_slice(line)
-            .unwrap_or_else(|_| Report::Refused("the sandbox ended without saying how its command did".to_owned()))
+            .unwrap_or_else(|_| End::Refused("the sandbox ended without saying how its command did".to_owned()).into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The files that a command sees: a new root, built from mounts of what it may see and nothing else.
 
 use std::fs;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::hiding::{DEVICES, OUTPUTS, SECRETS, SYSTEM};
 use super::order::Order;
-use super::protected::{Name, Use};
+use super::protected::{self, Name, Use};
 use super::raw::{MountChange, narrow_mounts};
 
 /// Bytes of what a command writes into its empty home or into shared memory: caches, not data.
@@ -29,6 +30,8 @@ enum Content {
     Readable(PathBuf),
     /// What is outside at this path.
     Writable(PathBuf),
+    /// What is at the place already, taken from this path and narrowed, so that it cannot be moved.
+    Held(PathBuf, MountChange),
     /// A device.
     Device(PathBuf),
     /// Nothing yet.
@@ -86,8 +89,8 @@ fn places(order: &Order, protected: &[Name]) -> Vec<Place> {
     places.extend(order.repository.iter().map(|path| place(path, Content::Readable(path.clone()))));
     places.push(place(&order.root, Content::Writable(order.root.clone())));
     places.extend(protected.iter().map(|name| match name.allowed {
-        Use::Read => place(&name.path, Content::Readable(name.source())),
-        Use::Stay => place(&name.path, Content::Writable(name.source())),
+        Use::Read | Use::Follow => place(&name.path, Content::Held(name.source(), MountChange::ReadOnly)),
+        Use::Stay => place(&name.path, Content::Held(name.source(), MountChange::Plain)),
     }));
     let secrets = SECRETS.map(PathBuf::from);
     places.extend(order.hidden.iter().chain(&secrets).map(|path| place(path, Content::Hidden)));
@@ -115,6 +118,16 @@ fn put(view: &Path, place: &Place) -> nix::Result<()> {
             make_room(source, &target)?;
             bind(source)?;
             narrow(MountChange::Plain)
+        }
+        Content::Held(source, change) => {
+            // By its path, a link would be followed, and what is gone meanwhile would be made again.
+            let there = match protected::open(&target) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+                there => there.map_err(|error| errno(&error))?,
+            };
+            let there = format!("/proc/self/fd/{}", there.as_raw_fd());
+            mount(Some(source), there.as_str(), none, MsFlags::MS_BIND | MsFlags::MS_REC, none)?;
+            narrow(*change)
         }
         Content::Device(source) => {
             make_room(source, &target)?;

@@ -13,7 +13,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::order::Report;
+use super::order::{End, Report};
 use super::raw::{Standard, standard};
 
 /// Who belongs to a command.
@@ -50,27 +50,27 @@ pub(super) fn hear_children() -> Result<(), String> {
 }
 
 /// Waits until the command has ended, and ends everyone that it left behind.
-pub(super) fn watch(command: Pid, everyone: Everyone, grace_ms: u64) -> Report {
+pub(super) fn watch(command: Pid, everyone: Everyone, grace_ms: u64) -> End {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGCHLD);
     let Ok(children) = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC) else {
         end(command, everyone, Signal::SIGKILL);
-        return Report::Refused("the command cannot be watched".to_owned());
+        return End::Refused("the command cannot be watched".to_owned());
     };
     let mut wanted = Wanted::Yes;
     let mut ended = None;
     loop {
         let left = reap(command, &mut ended);
         match (wanted, &ended) {
-            (_, Some(report)) if left == Left::Nobody => return report.clone(),
+            (_, Some(end)) if left == Left::Nobody => return end.clone(),
             // What a command leaves behind is not wanted any more.
             (Wanted::Yes, Some(_)) => wanted = Wanted::No,
             (Wanted::Until(at), _) if at <= Instant::now() => wanted = Wanted::No,
             (Wanted::Yes | Wanted::Until(_) | Wanted::No, _) => {}
         }
-        if let (Wanted::No, Everyone::InNamespace, Some(report)) = (wanted, everyone, &ended) {
+        if let (Wanted::No, Everyone::InNamespace, Some(end)) = (wanted, everyone, &ended) {
             // The kernel ends everyone else with this process.
-            return report.clone();
+            return end.clone();
         }
         if matches!(wanted, Wanted::No) {
             end(command, everyone, Signal::SIGKILL);
@@ -90,11 +90,11 @@ enum Left {
 }
 
 /// Takes the remains of children away, and keeps how the command ended.
-fn reap(command: Pid, ended: &mut Option<Report>) -> Left {
+fn reap(command: Pid, ended: &mut Option<End>) -> Left {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(pid, code)) if pid == command => *ended = Some(Report::Exit(code)),
-            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => *ended = Some(Report::Signal(signal as i32)),
+            Ok(WaitStatus::Exited(pid, code)) if pid == command => *ended = Some(End::Exit(code)),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => *ended = Some(End::Signal(signal as i32)),
             Ok(WaitStatus::StillAlive) => return Left::Somebody,
             Ok(_) | Err(Errno::EINTR) => {}
             Err(_) => return Left::Nobody,

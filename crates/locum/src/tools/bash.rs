@@ -14,7 +14,7 @@ use tokio::process::ChildStderr;
 use super::command_output::CommandOutput;
 use super::{Tool, ToolFuture, ToolScope, input};
 use crate::jobs::Attended;
-use crate::sandbox::{Order, Report};
+use crate::sandbox::{End, Order, Report};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +66,11 @@ impl Tool for Bash {
 const REPOSITORY_IS_READ: &str = "\n[git: commands read the repository here and cannot change it: leave your changes in \
                                   the files. In a worktree they are committed to its branch when the task ends]";
 
+/// What is said where git cannot find objects that a repository borrows.
+const OBJECTS_ARE_ELSEWHERE: &str = "\n[git: this repository borrows objects from others. Commands see them in the \
+                                     sandbox `full` alone, and only directories of the user with nothing but objects \
+                                     in them: read the files instead, or tell the user]";
+
 /// How a command came to its end.
 enum Ending {
     /// By itself.
@@ -74,6 +79,14 @@ enum Ending {
     TimedOut(Report),
     /// It was no longer wanted.
     Stopped(Report),
+}
+
+impl Ending {
+    fn report(&self) -> &Report {
+        match self {
+            Self::Own(report) | Self::TimedOut(report) | Self::Stopped(report) => report,
+        }
+    }
 }
 
 impl Command {
@@ -127,8 +140,9 @@ pub(super) async fn attended(
             if late.is_some() { Ending::TimedOut(report) } else { Ending::Stopped(report) }
         }
     };
-    let refused: Vec<String> = command.refused().iter().map(|why| format!("network: {why}")).collect();
-    Ok(answer(ending, output, (seconds, advice), &refused))
+    let mut notes: Vec<String> = command.refused().iter().map(|why| format!("network: {why}")).collect();
+    notes.extend(ending.report().notes.iter().cloned());
+    Ok(answer(ending, output, (seconds, advice), &notes))
 }
 
 /// Reads everything that a command says, then how it ended. Every writer is gone when the launcher is.
@@ -150,23 +164,26 @@ async fn drain(reader: &mut Option<ChildStderr>, output: &mut CommandOutput<'_>)
     }
 }
 
-fn answer(ending: Ending, output: CommandOutput<'_>, (seconds, advice): (u64, &str), refused: &[String]) -> ToolOutput {
+fn answer(ending: Ending, output: CommandOutput<'_>, (seconds, advice): (u64, &str), notes: &[String]) -> ToolOutput {
     let (notice, good) = match ending {
-        Ending::Own(Report::Exit(0)) => (String::new(), true),
-        Ending::Own(Report::Refused(why)) => {
+        Ending::Own(Report { end: End::Exit(0), .. }) => (String::new(), true),
+        Ending::Own(Report { end: End::Refused(why), .. }) => {
             return ToolOutput::failed(format!(
                 "the command was not run, because its sandbox is not possible here: {why}"
             ));
         }
-        Ending::Own(report) => (said(&report), false),
+        Ending::Own(report) => (said(&report.end), false),
         Ending::TimedOut(report) => {
-            (format!("timed out after {seconds} s and was stopped ({}){advice}", said(&report)), false)
+            (format!("timed out after {seconds} s and was stopped ({}){advice}", said(&report.end)), false)
         }
-        Ending::Stopped(report) => (format!("stopped ({})", said(&report)), false),
+        Ending::Stopped(report) => (format!("stopped ({})", said(&report.end)), false),
     };
-    let notices: Vec<&str> = refused.iter().map(String::as_str).chain([notice.as_str()]).collect();
+    let notices: Vec<&str> = notes.iter().map(String::as_str).chain([notice.as_str()]).collect();
     let notices: Vec<&str> = notices.into_iter().filter(|notice| !notice.is_empty()).collect();
     let mut text = output.finish(&notices.join("]\n["));
+    if text.contains("check .git/objects/info/alternates") {
+        text.push_str(OBJECTS_ARE_ELSEWHERE);
+    }
     if was_kept_from_repository(&text) {
         text.push_str(REPOSITORY_IS_READ);
     }
@@ -184,11 +201,11 @@ fn was_kept_from_repository(text: &str) -> bool {
 }
 
 /// How a command ended, in words.
-pub(super) fn said(report: &Report) -> String {
-    match report {
-        Report::Exit(code) => format!("exit code {code}"),
-        Report::Signal(signal) => format!("ended by signal {signal}"),
-        Report::Refused(why) => why.clone(),
+pub(super) fn said(end: &End) -> String {
+    match end {
+        End::Exit(code) => format!("exit code {code}"),
+        End::Signal(signal) => format!("ended by signal {signal}"),
+        End::Refused(why) => why.clone(),
     }
 }
 

@@ -61,12 +61,14 @@ impl Question {
         let state = scope.jobs.look(&scope.task, self.job, &order);
         let state = state.ok_or_else(|| format!("there is no job {} of this task", self.job))?;
         let (end, bytes) = end_of(&state.output).map_err(|error| format!("its output cannot be read: {error}"))?;
-        let stands = state.report.as_ref().map_or_else(|| "running".to_owned(), bash::said);
+        let stands = state.report.as_ref().map_or_else(|| "running".to_owned(), |report| bash::said(&report.end));
+        let notes: String =
+            state.report.iter().flat_map(|report| &report.notes).map(|note| format!("\n[{note}]")).collect();
         let head = match bytes > end.len() as u64 {
             true => format!("job {}: {stands}; the end of {} in {}", self.job, bounded::size(bytes), state.shown),
             false => format!("job {}: {stands}", self.job),
         };
-        Ok(ToolOutput::ok(format!("{head}\n{}", String::from_utf8_lossy(&end)).trim_end().to_owned()))
+        Ok(ToolOutput::ok(format!("{head}{notes}\n{}", String::from_utf8_lossy(&end)).trim_end().to_owned()))
     }
 }
 
