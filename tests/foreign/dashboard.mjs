@@ -79,6 +79,9 @@ async function look(url, token, browser) {
   await page.locator("section[aria-label=Task] .state.completed").waitFor();
   const result = await page.getByLabel("Result").textContent();
   check("its result is shown as text and not as markup", result === "Found <b>it</b>: the tide & <script>alert(1)</script>");
+  await page.locator(".row .about").filter({ hasText: "the tide & <script>" }).waitFor();
+  check("a row says what its task was asked", true);
+  check("a task without a worktree has no changes to show", !(await page.getByRole("button", { name: "Changes in its worktree" }).isVisible()));
   await page.screenshot({ path: join(folder, "tasks-light.png") });
 
   await page.getByLabel("Agent", { exact: true }).selectOption("reviewer");
@@ -125,6 +128,14 @@ async function look(url, token, browser) {
   await page.setViewportSize({ width: 390, height: 800 });
   check("a phone needs no scrolling sideways", await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
   await page.screenshot({ path: join(folder, "tasks-phone.png") });
+  for (const name of ["Agents", "Context", "Board"]) {
+    await page.getByRole("link", { name }).click();
+    await page.getByRole("cell").first().waitFor();
+    const fits = await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+    check(`nor does it for ${name.toLowerCase()}, which stays a table`, fits && (await page.getByRole("row").count()) > 0);
+    await page.screenshot({ path: join(folder, `${name.toLowerCase()}-phone.png`) });
+  }
+  await page.getByRole("link", { name: "Tasks" }).click();
   await page.setViewportSize({ width: 1280, height: 800 });
 
   await page.getByRole("list", { name: "Tasks" }).getByRole("button").first().focus();
@@ -146,7 +157,10 @@ async function look(url, token, browser) {
       requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - from)));
     })));
   }
-  console.log(`with 1000 tasks a click is answered after ${waits.map((wait) => wait.toFixed(0)).join(", ")} ms`);
+  const place = await page.locator("section[aria-label=Task]").boundingBox();
+  check("the task is seen beside its row, however far down that is", place.y >= 0 && place.y < 100);
+  const [, median] = [...waits].sort((one, other) => one - other);
+  check(`with 1000 tasks a click is answered within 100 ms (${waits.map((wait) => wait.toFixed(0)).join(", ")} ms)`, median < 100);
   await page.screenshot({ path: join(folder, "tasks-thousand.png") });
 
   check(`no error on the console: ${errors.join("; ")}`, errors.length === 0);
@@ -155,10 +169,10 @@ async function look(url, token, browser) {
 
 /** The picture in the README: some work in the middle of it. It is left in FOLDER, and kept in docs/pictures. */
 async function picture(url, token, browser) {
-  const tasks = [["explore", "where limits are declared"], ["debug", "why the build is red"], ["worker", "the map of the harbour"],
-    ["scout", "tests of the tide tables"], ["reviewer", "the tide tables"]];
+  const tasks = [["explore", "Where are limits declared?"], ["debug", "Why is the build red?"], ["worker", "Draw the map of the harbour"],
+    ["scout", "What do the tests of the tide tables leave out?"], ["reviewer", "Review the tide tables"]];
   const ask = (input) => call(url, token, "subagent", input, "", "harbour");
-  for (const [agent, label] of tasks) await ask({ action: "spawn", agent, task: `Look at this: ${label}`, label });
+  for (const [agent, task] of tasks) await ask({ action: "spawn", agent, task });
   const context = await browser.newContext({ viewport: { width: 1180, height: 840 }, colorScheme: "light" });
   const page = await context.newPage();
   await page.goto(`${url}/#token=${encodeURIComponent(token)}`);
@@ -166,6 +180,7 @@ async function picture(url, token, browser) {
   await page.getByRole("list", { name: "Tasks" }).getByRole("button", { name: /@reviewer running/ }).click();
   await page.getByRole("log").getByText(REVIEW.trim()).waitFor();
   await page.getByRole("button", { name: /@debug.*failed/ }).waitFor();
+  await page.locator(".row .about").filter({ hasText: tasks[0][1] }).waitFor();
   await page.evaluate(() => scrollTo(0, 0));
   await page.screenshot({ path: join(folder, "dashboard.png") });
   const { tasks: started } = await ask({ action: "status" });

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use locum_core::task::event::FailureKind;
+use locum_models::Probed;
 use serde::Serialize;
 
 use crate::desk::Desk;
@@ -67,8 +69,15 @@ impl Setup {
         };
         let file = places.config_file();
         let found = if file.exists() { file.display().to_string() } else { format!("{} (none yet)", file.display()) };
-        let mut checked = vec![Checked::good("settings", found), store(&places.database()).await];
+        let mut checked = vec![Checked::good("settings", found)];
+        let store = store(&places.database()).await;
+        let has_store = store.health != Health::Poor;
+        checked.push(store);
         match self.open() {
+            Err(_) if !has_store => {
+                let found = "models and agents were not looked at, as the store cannot be opened";
+                checked.push(Checked::with("models", Health::Fair, found, "see to the store first"));
+            }
             Err(error) => {
                 checked.push(Checked::with(
                     "models",
@@ -104,7 +113,10 @@ async fn store(path: &Path) -> Checked {
             let advice = format!("stop every locum, keep a copy, and move {} away", path.display());
             Checked::with("store", Health::Poor, problems.join("; "), advice)
         }
-        Err(error) => Checked::with("store", Health::Poor, error.to_string(), "see to the file and its directory"),
+        Err(error) => {
+            let advice = "see to the file and its directory, or set LOCUM_HOME to another one";
+            Checked::with("store", Health::Poor, error.to_string(), advice)
+        }
     }
 }
 
@@ -126,7 +138,34 @@ async fn models(desk: &Desk) -> Vec<Checked> {
     if !reachable.is_empty() {
         checked.push(Checked::good("models", format!("a key or an address is set for {}", reachable.join(", "))));
     }
+    for server in desk.probe_models().await {
+        checked.extend(server_line(&server, reachable.contains(&server.provider.as_str()), &name));
+    }
     checked
+}
+
+/// What a server of models said. One that the user did not name is only worth a line where it would help.
+fn server_line(server: &Probed, is_named: bool, session_model: &str) -> Option<Checked> {
+    let Probed { provider, url, models } = server;
+    match models {
+        Ok(models) if is_named => {
+            Some(Checked::good("models", format!("{provider} answers at {url} and has {} models", models.len())))
+        }
+        Ok(models) if session_model == "offline" => {
+            let example = models.first().map_or("MODEL", String::as_str);
+            let found = format!("{provider} answers at {url}, and nobody named it");
+            Some(Checked::with("models", Health::Fair, found, format!("ask it with --model {provider}:{example}")))
+        }
+        Err(error) if is_named => {
+            let is_away = matches!(error.kind, FailureKind::Network | FailureKind::Timeout);
+            let is_needed = session_model.split(':').next() == Some(provider.as_str());
+            let health = if is_away && is_needed { Health::Poor } else { Health::Fair };
+            let found = format!("{provider} at {url} does not say which models it has: {}", error.message);
+            let advice = "start it, or correct its address; `locum models probe` asks again";
+            Some(Checked::with("models", health, found, advice))
+        }
+        Ok(_) | Err(_) => None,
+    }
 }
 
 fn agents(desk: &Desk) -> Vec<Checked> {

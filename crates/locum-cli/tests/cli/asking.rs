@@ -9,16 +9,6 @@ use serde_json::json;
 
 use crate::home::{Home, run};
 
-/// A home whose `scribe` writes two files below `src`, which a rule wants to be asked for.
-fn home() -> Home {
-    let home = Home::new();
-    let config = home.locum_home().join("config");
-    std::fs::create_dir_all(&config).unwrap();
-    std::fs::write(config.join("config.toml"), "[permissions]\nrules = [\"ask write(src/**)\"]\n").unwrap();
-    home.write("agents/scribe.md", "---\nname: scribe\ndescription: Writes\ntools: write\n---\nYou write.\n");
-    home
-}
-
 /// What `scribe` does.
 fn command(home: &Home) -> Command {
     let write = |path: &str| json!({"tool_calls": [{"name": "write", "input": {"path": path, "content": "x"}}]});
@@ -59,7 +49,7 @@ fn a_person_at_a_terminal_is_asked() {
         (&["", "Y"], [false, true]),
         (&["a"], [true, true]),
     ] {
-        let home = home();
+        let home = Home::with_scribe();
         let (screen, answer) = at_terminal(&home, answers);
         assert!(
             screen.contains("wants to use") && screen.contains("write") && screen.contains("src/a.txt"),
@@ -77,7 +67,7 @@ fn a_person_at_a_terminal_is_asked() {
 
 #[test]
 fn where_nobody_can_be_asked_the_rule_is_told() {
-    let home = home();
+    let home = Home::with_scribe();
     let ran = run(command(&home), b"");
     assert_eq!(ran.stdout.trim(), "Done.");
     let why = "the rule `ask write(src/**)` wants a person to agree, and nobody can be asked here";

@@ -39,6 +39,22 @@ fn without_a_key_the_model_is_only_fair_and_with_one_it_is_good() {
 }
 
 #[test]
+fn a_server_that_is_named_and_not_there_is_told_of() {
+    // Nobody listens at the port of a listener that is gone.
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let home = Home::new().with("OLLAMA_HOST", &gone.to_string());
+    let home = home.with("LOCUM_SERVER", &format!("http://{gone}")).with("LOCUM_TOKEN", &"t".repeat(40));
+    let (code, found) = checks(&home);
+    assert_eq!(code, Some(1));
+    for topic in ["models", "server"] {
+        let poor = of(&found, topic).into_iter().find(|check| check["health"] == "poor");
+        let poor = poor.unwrap_or_else(|| panic!("{topic}: {found:#?}"));
+        assert!(poor["found"].as_str().unwrap().contains(&gone.to_string()), "{poor}");
+        assert!(poor["advice"].is_string(), "{poor}");
+    }
+}
+
+#[test]
 fn broken_agents_an_untrusted_project_and_a_broken_store_are_found() {
     let home = Home::new();
     home.write(".locum/agents/broken.md", "---\nname: [\n---\nx\n");
@@ -55,6 +71,7 @@ fn broken_agents_an_untrusted_project_and_a_broken_store_are_found() {
         .unwrap();
     let (code, found) = checks(&home);
     assert_eq!((code, &of(&found, "store")[0]["health"]), (Some(1), &json!("poor")), "{found:?}");
+    assert_eq!(of(&found, "models")[0]["advice"], "see to the store first", "no model is at fault: {found:?}");
 }
 
 #[test]

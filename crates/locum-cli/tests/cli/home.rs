@@ -51,6 +51,16 @@ impl Home {
         home
     }
 
+    /// A home whose `scribe` writes files below `src`, which a rule wants to be asked for.
+    pub(crate) fn with_scribe() -> Self {
+        let home = Self::new();
+        let config = home.locum_home().join("config");
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::write(config.join("config.toml"), "[permissions]\nrules = [\"ask write(src/**)\"]\n").unwrap();
+        home.write("agents/scribe.md", "---\nname: scribe\ndescription: Writes\ntools: write\n---\nYou write.\n");
+        home
+    }
+
     /// The same home with one more variable.
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.variables.push((name, value.to_owned()));

@@ -6,16 +6,6 @@ use crate::home::{Home, wait_until};
 use crate::served::Served;
 use crate::visit::Visit;
 
-/// A home whose `scribe` writes a file below `src`, which a rule wants to be asked for.
-fn home() -> Home {
-    let home = Home::new();
-    let config = home.locum_home().join("config");
-    std::fs::create_dir_all(&config).unwrap();
-    std::fs::write(config.join("config.toml"), "[permissions]\nrules = [\"ask write(src/**)\"]\n").unwrap();
-    home.write("agents/scribe.md", "---\nname: scribe\ndescription: Writes\ntools: write\n---\nYou write.\n");
-    home
-}
-
 fn server(home: &Home) -> Served {
     let write = json!({"tool_calls": [{"name": "write", "input": {"path": "src/a.txt", "content": "x"}}]});
     let model = home.script(&json!({"*": [write, {"text": "Done."}]}));
@@ -48,7 +38,7 @@ fn check_question(request: &Value) {
 #[test]
 fn a_client_with_a_session_is_asked_while_it_waits() {
     for (said, is_written) in answers() {
-        let home = home();
+        let home = Home::with_scribe();
         let server = server(&home);
         let (visit, _) = Visit::open(&server, "/mcp", "", &json!({"elicitation": {}}));
         let mut told = visit.listen();
@@ -65,7 +55,7 @@ fn a_client_with_a_session_is_asked_while_it_waits() {
 #[test]
 fn a_request_that_stands_alone_is_answered_with_the_question() {
     for (said, is_written) in answers() {
-        let home = home();
+        let home = Home::with_scribe();
         let server = server(&home);
         let visit = Visit::alone(&server, "/mcp?session=alone", "").with(json!({"elicitation": {"form": {}}}));
         let asked = visit.get("tools/call", run());
@@ -81,7 +71,7 @@ fn a_request_that_stands_alone_is_answered_with_the_question() {
         assert_eq!((id, result), (&json!("t_01"), &json!("Done.")), "{answer}");
         assert_eq!(home.project().join("src/a.txt").exists(), is_written, "{said}");
     }
-    let home = home();
+    let home = Home::with_scribe();
     let server = server(&home);
     let visit = Visit::alone(&server, "/mcp", "").with(json!({"elicitation": {}}));
     let mut forged = run();
@@ -92,7 +82,7 @@ fn a_request_that_stands_alone_is_answered_with_the_question() {
 #[test]
 fn a_task_waits_for_what_the_person_says() {
     for (said, is_written) in answers() {
-        let home = home();
+        let home = Home::with_scribe();
         let server = server(&home);
         let knows = json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
         let visit = Visit::alone(&server, "/mcp?session=alone", "").with(knows);
@@ -112,7 +102,7 @@ fn a_task_waits_for_what_the_person_says() {
 
 #[test]
 fn a_client_that_cannot_ask_is_told_the_rule() {
-    let home = home();
+    let home = Home::with_scribe();
     let server = server(&home);
     for visit in [Visit::open(&server, "/mcp", "", &json!({})).0, Visit::alone(&server, "/mcp", "")] {
         let answer = visit.get("tools/call", run());

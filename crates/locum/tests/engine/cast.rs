@@ -1,4 +1,5 @@
-//! Models of the tests' own: one that remembers what it was asked, and one that speaks beat by beat.
+//! Models of the tests' own: one that remembers what it was asked, one that speaks beat by beat, and one that answers
+//! only who has little to do.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,6 +7,7 @@ use std::time::Duration;
 
 use locum::models::{BoxFuture, Delta, Deltas, Model, ModelError, Prefix};
 use locum::transcript::{Message, Prompt, Reply, Stop};
+use locum::usage::TokenCount;
 use tokio::time::Instant;
 
 /// Passes everything on to another model, and remembers what it was asked and when.
@@ -179,6 +181,26 @@ impl Model for Speaker {
             }
             let tokens = locum_core::usage::TokenCount::default();
             Ok(Reply { text, tool_calls: Vec::new(), stop: Stop::End, tokens, opaque: None })
+        })
+    }
+}
+
+/// Answers only those who were asked to narrow what they do, and those who are `free`.
+pub(crate) struct Narrowed;
+
+impl Model for Narrowed {
+    fn respond<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        _prefix: &'a mut Prefix,
+        _deltas: &'a mut Deltas<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            if prompt.task != "free" && !prompt.task.contains("Narrow its scope") {
+                std::future::pending::<()>().await;
+            }
+            let text = "Answered.".to_owned();
+            Ok(Reply { text, tool_calls: Vec::new(), stop: Stop::End, tokens: TokenCount::default(), opaque: None })
         })
     }
 }

@@ -1,7 +1,7 @@
 // One task: how it stands, what is said in it as it is said, its whole result, and what its worktree changes.
 
 import { call, follow, get } from "./api.js";
-import { duration, make, notify, used } from "./dom.js";
+import { elapsed, make, notify, used } from "./dom.js";
 
 /** Entries of a transcript that are kept on the page. */
 const ENTRIES_MAX = 400;
@@ -13,9 +13,11 @@ export class Detail {
     this.changed = changed;
     this.head = make("div");
     this.result = make("div");
+    this.changes = make("div");
+    this.compare = make("button", { type: "button", hidden: true, onclick: () => this.diff() }, "Changes in its worktree");
     this.bounds = make("dl");
     this.transcript = make("div", { role: "log", "aria-label": "Transcript" });
-    this.element = make("section", { "aria-label": "Task", hidden: true }, this.head, this.bounds, this.result,
+    this.element = make("section", { "aria-label": "Task", hidden: true }, this.head, this.bounds, this.result, this.changes,
       make("h2", {}, "Transcript"), this.transcript);
   }
 
@@ -25,6 +27,9 @@ export class Detail {
     this.element.hidden = false;
     this.transcript.replaceChildren();
     this.result.replaceChildren();
+    this.changes.replaceChildren();
+    this.compare.hidden = true;
+    this.element.scrollTop = 0;
     this.bounds.replaceChildren();
     this.saying = this.shown = undefined;
     try {
@@ -37,16 +42,26 @@ export class Detail {
     const hear = (record) => {
       if (this.uid !== uid) return;
       this.hush();
-      if (record.event.event === "accepted") this.bounds.replaceChildren(...line("May use", allowance(record.event.plan.bounds)));
+      if (record.event.event === "accepted") {
+        this.bounds.replaceChildren(...line("May use", allowance(record.event.plan.bounds)));
+        this.compare.hidden = record.event.plan.grants.isolation !== "worktree";
+      }
       this.grow(entries(record, names), record.event.event !== "ended");
       if (record.event.event === "ended") this.changed();
     };
     this.stop = follow(`/v1/tasks/${uid}/events`, { text: true }, hear, (piece) => this.uid === uid && this.say(piece));
   }
 
-  /** Adds entries, and stays at the end where the end was seen. */
+  /** Whether the end is seen: of the pane where it scrolls by itself, of the page where it does not. */
+  isAtEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.element;
+    if (scrollHeight > clientHeight + 1) return scrollHeight - scrollTop - clientHeight < 60;
+    return this.element.getBoundingClientRect().bottom <= innerHeight + 60;
+  }
+
+  /** Adds entries, and stays at the end where the end of something under way was seen. */
   grow(added, follows) {
-    const atEnd = this.element.getBoundingClientRect().bottom <= innerHeight + 60;
+    const atEnd = !this.isOver && this.isAtEnd();
     this.transcript.append(...added);
     while (this.transcript.childElementCount > ENTRIES_MAX) this.transcript.firstChild.remove();
     if (atEnd && follows) this.transcript.lastElementChild?.scrollIntoView({ block: "nearest" });
@@ -80,16 +95,17 @@ export class Detail {
 
   update(task) {
     const isOver = ["completed", "failed", "cancelled"].includes(task.status);
-    const key = JSON.stringify(task);
+    this.isOver = isOver;
+    const key = JSON.stringify([task, elapsed(task)]);
     if (key === this.shown) return;
     this.shown = key;
     this.head.replaceChildren(
       make("h2", {}, `@${task.agent} ${task.task_id} `, make("span", { class: `state ${task.status}` }, task.status)),
       make("div", { class: "tools" },
         isOver ? undefined : make("button", { type: "button", class: "danger", onclick: () => this.cancel(task) }, "Cancel"),
-        make("button", { type: "button", onclick: () => this.diff(task) }, "Changes in its worktree")),
+        this.compare),
       make("dl", {}, ...line("Session", task.session), ...line("Label", task.label), ...line("Doing", task.activity),
-        ...line("Why", task.error), ...line("Used", used(task.usage)), ...line("Time", duration(task.usage.duration_ms)),
+        ...line("Why", task.error), ...line("Used", used(task.usage)), ...line("Time", elapsed(task)),
         ...line("Waits for", task.waiting_for?.join(", ")), ...line("Id", task.uid)));
     if (isOver && !this.result.childElementCount) this.read(task);
   }
@@ -114,18 +130,23 @@ export class Detail {
     }
   }
 
-  async diff(task) {
+  async diff() {
     try {
-      const comparison = await get(`/v1/tasks/${task.uid}/diff`);
-      const lines = (comparison.patch || "nothing").split("\n").map((line) => {
-        const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "";
-        return make("span", { class: kind }, `${line}\n`);
-      });
-      this.result.replaceChildren(make("h2", {}, `${comparison.branch} against ${comparison.against}`), make("pre", { tabindex: 0 }, lines));
+      const comparison = await get(`/v1/tasks/${this.uid}/diff`);
+      const lines = (comparison.patch || "nothing").split("\n").map((line) => make("span", { class: kind(line) }, `${line}\n`));
+      const against = comparison.against.slice(0, 12);
+      this.changes.replaceChildren(make("h2", {}, "Changes"), make("p", { class: "quiet" }, `${comparison.branch} against ${against}`),
+        make("pre", { "aria-label": "Changes", tabindex: 0 }, lines));
     } catch (error) {
       notify(error.message);
     }
   }
+}
+
+/** What a line of a patch is. */
+function kind(line) {
+  if (/^(diff |index |--- |\+\+\+ |@@ )/.test(line)) return "quiet";
+  return line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "";
 }
 
 /** A name and its value, where there is one. */
@@ -145,7 +166,7 @@ function allowance({ max_turns: turns, budget = {} }) {
 function entries(record, names) {
   const { event } = record;
   const entry = (kind, title, text) => make("div", { class: `entry ${kind}` },
-    make("span", { class: "quiet" }, `${record.at.slice(11, 19)} ${title}`), text ? make("pre", {}, cut(text)) : undefined);
+    make("span", { class: "quiet" }, `${time(record.at)} ${title}`), text ? make("pre", {}, cut(text)) : undefined);
   switch (event.event) {
     case "accepted": return [entry("", `task for @${event.plan.agent.name}`, event.plan.assignment.task)];
     case "turn_started": return [entry("", `turn ${event.turn}: the model is asked`)];
@@ -164,6 +185,11 @@ function entries(record, names) {
     case "ended": return [entry(event.outcome.status === "completed" ? "said" : "wrong", `ended: ${event.outcome.status}`, event.outcome.error)];
     default: return [entry("", event.event.replaceAll("_", " "))];
   }
+}
+
+/** A moment of the day, where the reader is. */
+function time(at) {
+  return new Date(at).toLocaleTimeString([], { hour12: false });
 }
 
 function cut(text) {

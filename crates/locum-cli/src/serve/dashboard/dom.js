@@ -23,10 +23,11 @@ export function notify(text) {
 
 /** A table with a head. */
 export function table(head, rows) {
-  const cell = (name) => (value) => make(name, {}, value ?? "");
-  return make("table", {},
-    make("thead", {}, make("tr", {}, head.map(cell("th")))),
-    make("tbody", {}, rows.map((row) => make("tr", {}, row.map(cell("td"))))));
+  // On a phone rows become cards, where each cell says what it is; roles keep it a table to those who hear it.
+  const cell = (value, place) => make("td", { role: "cell", "data-head": head[place] }, value || undefined);
+  return make("table", { role: "table" },
+    make("thead", {}, make("tr", { role: "row" }, head.map((name) => make("th", { role: "columnheader" }, name)))),
+    make("tbody", {}, rows.map((row) => make("tr", { role: "row" }, row.map(cell)))));
 }
 
 /** Milliseconds in words. */
@@ -35,6 +36,11 @@ export function duration(milliseconds) {
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const minutes = Math.floor(seconds / 60);
   return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** How long a task took, or has taken so far. */
+export function elapsed(task) {
+  return duration(task.completed_at ? task.usage.duration_ms : Math.max(0, Date.now() - Date.parse(task.created_at)));
 }
 
 /** What was used, in a few words. */

@@ -1,9 +1,13 @@
 // All tasks as a tree, each with its time, and one of them in detail.
 
 import { call, get, pages } from "./api.js";
-import { duration, make, notify, used } from "./dom.js";
+import { elapsed, make, notify, used } from "./dom.js";
 import { Detail } from "./detail.js";
 
+/** The agent that is offered first, where it is there. */
+const FIRST_AGENT = "explore";
+/** Characters of what a task was asked that are shown. */
+const ABOUT_MAX = 200;
 /** Tasks that are shown; older ones are reached at the command line. */
 const TASKS_MAX = 2000;
 
@@ -16,6 +20,8 @@ export class Tasks {
     this.detail = new Detail(() => this.refresh());
     this.element = [make("section", { "aria-label": "Tasks" }, this.composer(), this.summary, this.list), this.detail.element];
     this.list.addEventListener("keydown", (event) => this.move(event));
+    // What a task was asked is in its log: it is read once, for rows that are seen.
+    this.seen = new IntersectionObserver((seen) => seen.filter((entry) => entry.isIntersecting).forEach((entry) => this.learn(entry.target)));
   }
 
   composer() {
@@ -43,7 +49,7 @@ export class Tasks {
       this.agents.length ? undefined : get("/v1/agents", { session: this.state.session || "main" }),
     ]);
     if (listed) {
-      this.agents.append(...listed.agents.map((agent) => make("option", { value: agent.name }, agent.name)));
+      this.agents.append(...listed.agents.map((agent) => make("option", { value: agent.name, selected: agent.name === FIRST_AGENT && !agent.mark }, agent.name)));
     }
     this.show(tasks);
     return tasks;
@@ -64,6 +70,7 @@ export class Tasks {
     }
     for (const [uid, row] of this.rows) {
       if (!seen.has(uid)) {
+        this.seen.unobserve(row.item);
         row.item.remove();
         this.rows.delete(uid);
       }
@@ -76,7 +83,7 @@ export class Tasks {
 
   row(task) {
     const parts = { who: make("span", { class: "who" }), state: make("span"), used: make("span", { class: "number" }),
-      what: make("span", { class: "what" }), bar: document.createElementNS("http://www.w3.org/2000/svg", "rect") };
+      about: make("span", { class: "about" }), what: make("span", { class: "what" }), bar: document.createElementNS("http://www.w3.org/2000/svg", "rect") };
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("preserveAspectRatio", "none");
     svg.setAttribute("viewBox", "0 0 1000 6");
@@ -84,15 +91,29 @@ export class Tasks {
     parts.bar.setAttribute("height", "6");
     parts.line = make("span", { class: "timeline", "aria-hidden": "true" }, svg);
     parts.button = make("button", { type: "button", onclick: () => this.select(task.uid) },
-      parts.who, parts.state, parts.used, parts.what, parts.line);
-    const item = make("li", { class: "row" }, parts.button);
+      make("span", { class: "first" }, parts.who, parts.state, parts.used), parts.about, parts.what, parts.line);
+    const item = make("li", { class: "row", "data-uid": task.uid }, parts.button);
+    this.seen.observe(item);
     const row = { item, parts, shown: "" };
     this.rows.set(task.uid, row);
     return row;
   }
 
+  async learn(item) {
+    this.seen.unobserve(item);
+    try {
+      const { records: [first] } = await get(`/v1/tasks/${item.dataset.uid}/log`, { limit: 1 });
+      const about = this.rows.get(item.dataset.uid)?.parts.about;
+      if (about) about.textContent = first?.event.plan?.assignment.task.trim().slice(0, ABOUT_MAX) ?? "";
+    } catch {
+      // It is gone, or the page looks again and says why.
+      this.seen.observe(item);
+    }
+  }
+
   fill(row, task, depth, span) {
-    const key = JSON.stringify([task.status, task.activity, task.usage, task.seq, depth, span, this.detail.uid === task.uid]);
+    const time = elapsed(task);
+    const key = JSON.stringify([task.status, task.activity, task.usage, task.seq, depth, span, time, this.detail.uid === task.uid]);
     if (row.shown === key) return;
     row.shown = key;
     const { who, state, used: usage, what, bar, line, button } = row.parts;
@@ -101,8 +122,10 @@ export class Tasks {
     state.className = line.className = "";
     state.classList.add("state", task.status);
     line.classList.add("timeline", task.status);
-    usage.textContent = `${used(task.usage)} · ${duration(task.usage.duration_ms)}`;
-    what.textContent = [task.session, task.task_id, task.label, task.activity ?? task.error].filter(Boolean).join(" · ");
+    usage.textContent = time;
+    const session = this.state.session ? undefined : task.session;
+    const doing = task.completed_at ? task.error : task.activity;
+    what.textContent = [session, task.task_id, task.label, doing, used(task.usage)].filter(Boolean).join(" · ");
     item(row.item, depth);
     button.setAttribute("aria-current", String(this.detail.uid === task.uid));
     const from = Date.parse(task.created_at);
@@ -113,8 +136,11 @@ export class Tasks {
   }
 
   select(uid) {
+    // Only two rows change; there may be thousands.
+    const mark = (known, is) => this.rows.get(known)?.parts.button.setAttribute("aria-current", String(is));
+    mark(this.detail.uid, false);
+    mark(uid, true);
     this.detail.open(uid);
-    for (const [known, row] of this.rows) row.parts.button.setAttribute("aria-current", String(known === uid));
     // Where the panes stand below each other, the task would be far down.
     if (matchMedia("(max-width: 760px)").matches) this.detail.element.scrollIntoView();
   }

@@ -14,10 +14,24 @@ export class Board {
     const { tasks } = await get("/v1/board", { session: this.state.session || "main" });
     this.body.replaceChildren(tasks.length
       ? table(["Id", "What", "State", "Owner", "Blocked by"], tasks.map((task) => [
-          task.id, task.status === "in_progress" ? task.active_form ?? task.subject : task.subject, task.status,
-          task.owner ? `${task.owner}${task.owner_status ? ` (${task.owner_status})` : ""}` : "", task.blocked_by.join(", ")]))
+          task.id, task.status === "in_progress" ? task.active_form ?? task.subject : task.subject, progress(task),
+          owner(task), task.blocked_by.join(", ")]))
       : make("p", { class: "quiet" }, "The board of this session is empty. locum board add puts something on it."));
   }
+}
+
+/** How far something is. Its sign moves only while its owner runs. */
+function progress(task) {
+  const states = { pending: "waiting", in_progress: task.owner_status === "running" ? "running" : "held", completed: "completed" };
+  return make("span", { class: `state ${states[task.status]}` }, task.status.replace("_", " "));
+}
+
+/** Who has something, and whether they still run. */
+function owner(task) {
+  if (!task.owner) return "";
+  const [, agent, id] = task.owner.split(":");
+  const name = agent ? `@${agent} ${id}` : `@${task.owner}`;
+  return task.owner_status ? `${name} (${task.owner_status})` : name;
 }
 
 export class Context {
@@ -47,7 +61,8 @@ export class Context {
       const history = await get(`/v1/context/${encodeURIComponent(key)}/history`, { session });
       const { versions } = history;
       this.history.replaceChildren(make("h2", {}, `What ${key} was`),
-        table(["Version", "Value"], versions.map((entry) => [String(entry.version), make("pre", {}, entry.value ?? "(deleted)")])));
+        table(["Version", "Value", "Written by", "When"], versions.map((entry) => [String(entry.version),
+          make("pre", {}, entry.value ?? "(deleted)"), entry.written_by, new Date(entry.written_at).toLocaleString()])));
     } catch (error) {
       notify(error.message);
     }
@@ -65,7 +80,7 @@ export class Agents {
     const { agents, problems = [] } = await get("/v1/agents", { session: this.state.session || "main" });
     this.body.replaceChildren(
       ...problems.map((problem) => make("p", { class: "failed" }, `${problem.file}:${problem.line}:${problem.column}: ${problem.message}`)),
-      table(["Name", "When to ask it", "Model", "Tools", "From"], agents.map((agent) => [
+      table(["Name", "For", "Model", "Tools", "From"], agents.map((agent) => [
         `@${agent.name}${agent.mark ? ` (${agent.mark})` : ""}`, agent.description, agent.model, (agent.tools ?? []).join(", "), agent.source])));
   }
 }

@@ -5,14 +5,12 @@ use std::time::Duration;
 use locum::Desk;
 use locum::faces::Face;
 use locum::models::scripted::{Say, Scripted};
-use locum::models::{BoxFuture, Deltas, Model, ModelError, Prefix};
-use locum::transcript::{Prompt, Repeat, Reply, Stop, ToolOutput};
-use locum::usage::TokenCount;
+use locum::transcript::{Repeat, ToolOutput};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{call, text};
-use crate::cast::Witness;
+use crate::cast::{Narrowed, Witness};
 use crate::stage::{agent, builder, check, pass, tool};
 
 async fn subagent(desk: &Desk, input: Value) -> Value {
@@ -32,26 +30,6 @@ async fn parallel_blocks_until_all_have_finished() {
     let expected =
         "Parallel: 2/2 done (2 completed, 0 failed, 0 stalled)\n\n[ann] completed:\nA.\n\n[bob] completed:\nB.";
     assert_eq!((text(&answer), &answer["isError"]), (expected, &json!(false)));
-}
-
-/// Answers only those who were asked to narrow what they do; notes under which name it was asked.
-struct Narrowed;
-
-impl Model for Narrowed {
-    fn respond<'a>(
-        &'a self,
-        prompt: &'a Prompt<'a>,
-        _prefix: &'a mut Prefix,
-        _deltas: &'a mut Deltas<'a>,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(async move {
-            if prompt.task.starts_with("stuck") && !prompt.task.contains("Narrow its scope") {
-                std::future::pending::<()>().await;
-            }
-            let text = "Answered.".to_owned();
-            Ok(Reply { text, tool_calls: Vec::new(), stop: Stop::End, tokens: TokenCount::default(), opaque: None })
-        })
-    }
 }
 
 /// "stalled workers are automatically retried once in single-worker mode with scope-narrowing retry guidance and explicit
