@@ -99,7 +99,7 @@ impl Calls {
         self.calls.sort_by_key(|call| call.index);
         match keep {
             Keep::All => {}
-            Keep::Complete => self.calls.retain(PartialCall::is_complete),
+            Keep::Complete => self.calls.retain(|call| !call.name.is_empty() && call.is_complete()),
             Keep::None => self.calls.clear(),
         }
         let mut finished: Vec<ToolCall> = Vec::with_capacity(self.calls.len());

@@ -81,9 +81,20 @@ impl Said {
         !self.calls.is_empty()
     }
 
-    /// The text and the calls, at the end.
-    pub(crate) fn finish(self, keep: Keep) -> (String, Vec<ToolCall>) {
-        (self.text, self.calls.finish(keep))
+    /// The text alone, at the end of a reply whose calls do not count.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// The text and the calls, at the end. Fails for a call without a name: it cannot even be answered, because no
+    /// server takes it back.
+    pub(crate) fn finish(self, keep: Keep) -> Result<(String, Vec<ToolCall>), ModelError> {
+        let calls = self.calls.finish(keep);
+        if calls.iter().any(|call| call.name.is_empty()) {
+            let error = ModelError::new(FailureKind::Malformed, "the answer calls a tool without a name");
+            return Err(ModelError { partial: Some(self.text).filter(|text| !text.is_empty()), ..error });
+        }
+        Ok((self.text, calls))
     }
 
     /// An estimate of the tokens, where a server does not count them.

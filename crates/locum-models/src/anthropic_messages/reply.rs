@@ -215,16 +215,16 @@ impl Draft for Partial {
             "refusal" => {
                 let why = details.and_then(|details| details.explanation).unwrap_or_else(|| "refused".to_owned());
                 // What a refusal cut off is not acted on.
-                (said.finish(Keep::None).0, Vec::new(), Stop::Refused(why))
+                (said.into_text(), Vec::new(), Stop::Refused(why))
             }
             "max_tokens" | "model_context_window_exceeded" => {
-                let (text, calls) = said.finish(Keep::Complete);
+                let (text, calls) = said.finish(Keep::Complete)?;
                 (text, calls, Stop::Length)
             }
             // `end_turn`, `tool_use`, `stop_sequence`, and words that servers invent: whether there are tool calls
             // says more than the word.
             _ => {
-                let (text, calls) = said.finish(Keep::All);
+                let (text, calls) = said.finish(Keep::All)?;
                 (text, calls, if has_calls { Stop::ToolUse } else { Stop::End })
             }
         };

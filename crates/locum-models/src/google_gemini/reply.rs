@@ -175,7 +175,7 @@ impl Draft for Partial {
         if MISTAKES.contains(&reason.as_str()) {
             let message = message.unwrap_or_else(|| words(&reason));
             let mut error = ModelError::new(FailureKind::Malformed, format!("the model stopped: {message}"));
-            error.partial = Some(said.finish(Keep::None).0).filter(|text| !text.is_empty());
+            error.partial = Some(said.into_text()).filter(|text| !text.is_empty());
             return Err(error);
         }
         let (keep, stop) = match (self.blocked.take(), reason.as_str()) {
@@ -186,7 +186,7 @@ impl Draft for Partial {
             // Filters have many names, and there will be more. What they cut off is not acted on.
             (None, filter) => (Keep::None, Stop::Refused(message.unwrap_or_else(|| words(filter)))),
         };
-        let (text, tool_calls) = said.finish(keep);
+        let (text, tool_calls) = said.finish(keep)?;
         let opaque = if matches!(stop, Stop::End | Stop::ToolUse) { self.opaque() } else { None };
         Ok(Reply { text, tool_calls, stop, tokens, opaque })
     }

@@ -1,5 +1,6 @@
 //! A reply put together from the events of a stream, or from one whole completion.
 
+use locum_core::task::event::FailureKind;
 use locum_core::transcript::{Reply, Stop};
 use serde_json::json;
 
@@ -57,6 +58,11 @@ impl Draft for Partial {
             return Ok(());
         }
         if data == DONE {
+            // A server between us and the model says this also where the model's own stream broke.
+            if self.finish.is_none() {
+                let message = "the stream ended without a word about why the model stopped";
+                return Err(ModelError::new(FailureKind::CutStream, message));
+            }
             self.is_done = true;
             return Ok(());
         }
@@ -110,7 +116,7 @@ impl Draft for Partial {
             Some(Finish::Stop) | None if said.has_calls() => (Keep::All, Stop::ToolUse),
             Some(Finish::Stop) | None => (Keep::All, Stop::End),
         };
-        let (text, tool_calls) = said.finish(keep);
+        let (text, tool_calls) = said.finish(keep)?;
         let is_wanted = stop == Stop::ToolUse && !reasoning.is_empty();
         let opaque = reasoning_of
             .filter(|_| is_wanted)

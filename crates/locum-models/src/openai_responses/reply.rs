@@ -204,7 +204,7 @@ impl Draft for Partial {
             Some(End::Completed) | None if has_calls => (Keep::All, Stop::ToolUse),
             Some(End::Completed) | None => (Keep::All, Stop::End),
         };
-        let (text, tool_calls) = said.finish(keep);
+        let (text, tool_calls) = said.finish(keep)?;
         // A reply that was cut has items that were never ended.
         let opaque = if matches!(stop, Stop::End | Stop::ToolUse) { self.opaque() } else { None };
         Ok(Reply { text, tool_calls, stop, tokens, opaque })

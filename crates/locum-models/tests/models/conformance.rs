@@ -1,5 +1,6 @@
 //! One suite for every protocol: what a server says means the same, whatever words it uses.
 
+mod damaged;
 mod requests;
 pub(crate) mod speaker;
 

@@ -105,7 +105,6 @@ async fn why_a_model_stopped() {
     }
     let refusal = [delta(&json!({"refusal": "I will "})), delta(&json!({"refusal": "not."})), finish("stop")];
     check("refusal", &refusal, reply("", &[], Stop::Refused("I will not.".to_owned()))).await;
-    check("no reason, but an end", &[text("Hm")], reply("Hm", &[], Stop::End)).await;
 }
 
 /// Sends pieces of tool calls, each in an event of its own and all in one, and compares the calls.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::asking::{ask, client, endpoint};
-use crate::openai_chat::{ask_server, chat, event, finish, model, text};
+use crate::openai_chat::{DONE, ask_server, chat, event, finish, model, text, usage};
 use crate::server::{Act, END, Server, answer, piece, stream, stream_head};
 
 #[tokio::test]
@@ -172,6 +172,16 @@ async fn answers_that_make_no_sense() {
             let (actual, _) = ask_server(script).await;
             assert_eq!(actual.unwrap_err().kind, kind, "{body:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_done_before_the_model_stopped_is_no_reply() {
+    for begun in [text("Half"), String::new()] {
+        let body = [begun.clone(), usage(), DONE.to_owned()].concat();
+        let actual = ask_server(stream(&[body.as_bytes()])).await.0.unwrap_err();
+        assert_eq!(actual.kind, FailureKind::CutStream);
+        assert_eq!(actual.partial.is_some(), !begun.is_empty());
     }
 }
 
