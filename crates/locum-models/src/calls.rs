@@ -31,8 +31,8 @@ pub(crate) enum Keep {
 #[derive(Debug, Default)]
 pub(crate) struct Piece<'a> {
     pub(crate) index: Option<u64>,
-    pub(crate) id: String,
-    pub(crate) name: String,
+    pub(crate) id: Cow<'a, str>,
+    pub(crate) name: Cow<'a, str>,
     pub(crate) arguments: Cow<'a, str>,
 }
 
@@ -59,10 +59,10 @@ impl Calls {
         let call = &mut self.calls[place];
         bytes += id.len() + name.len() + arguments.len();
         if call.id.is_empty() {
-            call.id = id;
+            call.id = id.into_owned();
         }
         let has_begun = call.name.is_empty() && !name.is_empty();
-        call.add_name(name);
+        call.add_name(&name);
         call.arguments.push_str(&arguments);
         (bytes, has_begun.then_some(call.name.as_str()))
     }
@@ -120,14 +120,14 @@ impl Calls {
 
 impl PartialCall {
     /// A name comes whole, again and again, or in pieces.
-    fn add_name(&mut self, name: String) {
+    fn add_name(&mut self, name: &str) {
         if name.is_empty() || name == self.name {
             return;
         }
         if name.starts_with(&self.name) {
-            self.name = name;
+            name.clone_into(&mut self.name);
         } else if self.arguments.is_empty() {
-            self.name.push_str(&name);
+            self.name.push_str(name);
         }
     }
 

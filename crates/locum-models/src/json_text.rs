@@ -1,10 +1,29 @@
-//! Texts inside JSON that has not been decoded, without a copy where there is nothing to decode: most pieces of a
-//! stream are a few plain letters.
+//! What servers send, read without a copy where there is nothing to decode: most pieces of a stream are a few plain
+//! letters.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+/// Reads JSON. That it is UTF-8 is looked at once for the whole, and not again for each of its strings; where it is
+/// not, the parser says so, or does not mind where the string is of no interest.
+pub(crate) fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, serde_json::Error> {
+    match std::str::from_utf8(json) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(json),
+    }
+}
+
+/// The text of a value that must be a string; anything else gives none.
+pub(crate) fn string_of(value: Option<&RawValue>) -> Cow<'_, str> {
+    value.filter(|value| value.get().starts_with('"')).map(text_of).unwrap_or_default()
+}
+
+/// Whether a value is a string.
+pub(crate) fn is_string(value: Option<&RawValue>) -> bool {
+    value.is_some_and(|value| value.get().starts_with('"'))
+}
 
 /// The text of a value that should be a string. A list of parts gives their texts, anything else none.
 pub(crate) fn text_of(value: &RawValue) -> Cow<'_, str> {

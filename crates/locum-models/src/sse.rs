@@ -58,7 +58,7 @@ impl Parser {
                 chunk = &chunk[1..];
                 continue;
             }
-            let Some(end) = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let Some(end) = memchr::memchr2(b'\n', b'\r', chunk) else {
                 return self.keep(chunk);
             };
             self.after_return = chunk[end] == b'\r';

@@ -3,7 +3,6 @@
 
 use locum_core::usage::TokenCount;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// An event of a stream, or a whole message.
@@ -14,7 +13,8 @@ pub(super) struct Event<'a> {
     pub(super) index: Option<u64>,
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
-    pub(super) content_block: Option<Value>,
+    #[serde(borrow)]
+    pub(super) content_block: Option<&'a RawValue>,
     /// In `message_start`.
     pub(super) message: Option<Start>,
     pub(super) usage: Option<Usage>,
@@ -47,10 +47,30 @@ pub(super) struct Start {
     pub(super) usage: Option<Usage>,
 }
 
+/// The beginning of a block, or a whole one, as far as it is looked into.
+#[derive(Default, Deserialize)]
+pub(super) struct Content<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) signature: Option<&'a RawValue>,
+}
+
 /// A whole message, from a server that does not stream.
 #[derive(Deserialize)]
-pub(super) struct Whole {
-    pub(super) content: Option<Vec<Value>>,
+pub(super) struct Whole<'a> {
+    #[serde(borrow)]
+    pub(super) content: Option<Vec<&'a RawValue>>,
     pub(super) stop_reason: Option<String>,
     pub(super) stop_details: Option<StopDetails>,
     pub(super) usage: Option<Usage>,

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use locum_core::transcript::{Reply, Stop, ToolCall};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::FORMAT;
-use super::event::{Delta as WireDelta, Event, StopDetails, Usage, Whole};
+use super::event::{Content, Delta as WireDelta, Event, StopDetails, Usage, Whole};
 use crate::api::{Draft, Progress};
 use crate::calls::{Keep, Piece};
 use crate::encoding;
 use crate::failure;
-use crate::json_text::{optional_text, text_of};
+use crate::json_text::{optional_text, read, string_of, text_of};
 use crate::model::{Delta, Deltas, ModelError};
 use crate::said::{Said, no_reply, unexpected};
 
@@ -56,23 +57,28 @@ impl Partial {
     }
 
     /// Begins a block. Returns whether something was shown.
-    fn begin(&mut self, index: u64, content: Value, deltas: &mut Deltas<'_>) -> bool {
-        let text = |field: &str| content[field].as_str().unwrap_or_default().to_owned();
+    fn begin(&mut self, index: u64, json: &RawValue, deltas: &mut Deltas<'_>) -> Result<bool, ModelError> {
+        let content = read_content(json)?;
         let mut spoke = false;
-        let block = match content["type"].as_str() {
-            Some("text") => {
-                spoke = self.said.say(&text("text"), deltas);
-                Block::Text(text("text"))
+        let block = match string_of(content.kind).as_ref() {
+            "text" => {
+                let text = string_of(content.text);
+                spoke = self.said.say(&text, deltas);
+                Block::Text(text.into_owned())
             }
-            Some("tool_use") => {
-                let whole = content["input"].as_object().filter(|input| !input.is_empty());
-                let arguments = whole.map(|_| content["input"].to_string()).unwrap_or_default().into();
-                let piece = Piece { index: Some(index), id: text("id"), name: text("name"), arguments };
-                spoke = self.said.call(piece, deltas);
-                Block::ToolUse { id: text("id") }
+            "tool_use" => {
+                let (id, name) = (string_of(content.id), string_of(content.name));
+                let arguments = content.input.filter(|input| is_filled(input)).map_or("", RawValue::get).into();
+                spoke = self.said.call(Piece { index: Some(index), id: id.clone(), name, arguments }, deltas);
+                Block::ToolUse { id: id.into_owned() }
             }
-            Some("thinking") => Block::Thinking { thinking: text("thinking"), signature: text("signature") },
-            _ => Block::Other(content),
+            "thinking" => {
+                let (thinking, signature) = (string_of(content.thinking), string_of(content.signature));
+                Block::Thinking { thinking: thinking.into_owned(), signature: signature.into_owned() }
+            }
+            _ => Block::Other(
+                serde_json::from_str(json.get()).map_err(|error| unexpected(&error, json.get().as_bytes()))?,
+            ),
         };
         // What is said and called is counted where it is gathered.
         match &block {
@@ -82,7 +88,7 @@ impl Partial {
         }
         self.said.count(BLOCK_BYTES);
         self.blocks.insert(index, block);
-        spoke
+        Ok(spoke)
     }
 
     /// Adds a piece to a block. Returns whether something was shown.
@@ -116,7 +122,10 @@ impl Partial {
                 self.usage.update(message.and_then(|message| message.usage).unwrap_or_default());
             }
             "content_block_start" => {
-                spoke = content_block.is_some_and(|content| self.begin(index, content, deltas));
+                spoke = match content_block {
+                    Some(content) => self.begin(index, content, deltas)?,
+                    None => false,
+                };
             }
             "content_block_delta" => spoke = delta.is_some_and(|delta| self.add(index, &delta, deltas)),
             "message_delta" => {
@@ -162,6 +171,20 @@ impl Partial {
     }
 }
 
+/// What is known of a block; nothing of one that is no object.
+fn read_content(json: &RawValue) -> Result<Content<'_>, ModelError> {
+    if !json.get().starts_with('{') {
+        return Ok(Content::default());
+    }
+    serde_json::from_str(json.get()).map_err(|error| unexpected(&error, json.get().as_bytes()))
+}
+
+/// Whether an input is an object with something in it: the beginning of a call that comes in pieces has an empty one.
+fn is_filled(input: &RawValue) -> bool {
+    let inside = input.get().strip_prefix('{').and_then(|input| input.strip_suffix('}'));
+    inside.is_some_and(|inside| !inside.trim_ascii().is_empty())
+}
+
 /// What a block costs besides its text: a stream of empty blocks must not fill the memory either.
 const BLOCK_BYTES: usize = 64;
 
@@ -172,7 +195,7 @@ impl Draft for Partial {
         if data.is_empty() || data == b"[DONE]" {
             return Ok(());
         }
-        let event: Event<'_> = serde_json::from_slice(data).map_err(|error| unexpected(&error, data))?;
+        let event: Event<'_> = read(data).map_err(|error| unexpected(&error, data))?;
         if event.error.is_some_and(|error| error.get() != "null") {
             return Err(failure::from_event(data));
         }
@@ -180,13 +203,13 @@ impl Draft for Partial {
     }
 
     fn take_whole(&mut self, json: &[u8], deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
-        if serde_json::from_slice::<Event<'_>>(json).is_ok_and(|event| event.error.is_some()) {
+        if read::<Event<'_>>(json).is_ok_and(|event| event.error.is_some()) {
             return Err(failure::from_event(json));
         }
-        let whole: Whole = serde_json::from_slice(json).map_err(|error| unexpected(&error, json))?;
+        let whole: Whole<'_> = read(json).map_err(|error| unexpected(&error, json))?;
         let (Some(content), Some(reason)) = (whole.content, whole.stop_reason) else { return Err(no_reply(json)) };
         for (index, block) in content.into_iter().enumerate() {
-            self.begin(index as u64, block, deltas);
+            self.begin(index as u64, block, deltas)?;
         }
         self.usage.update(whole.usage.unwrap_or_default());
         self.stop = Some((reason, whole.stop_details));

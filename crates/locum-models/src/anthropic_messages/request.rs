@@ -5,8 +5,11 @@
 //! encoded again when it moves on, the last block is kept open in the prefix, and closed in the tail: with the mark
 //! in this call, without it when the conversation has grown.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use locum_core::transcript::{Message, Prompt, Reply, ToolUse};
+use locum_core::transcript::{Message, Prompt, Reply, ToolSpec, ToolUse};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::FORMAT;
@@ -48,8 +51,7 @@ fn write_head(json: &mut Vec<u8>, prompt: &Prompt<'_>, dialect: &Dialect) {
         write_field(json, "temperature", &temperature.clamp(0.0, 1.0));
     }
     if !prompt.tools.is_empty() {
-        let tool = |tool: &locum_core::transcript::ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema });
-        let tools: Vec<Value> = prompt.tools.iter().map(tool).collect();
+        let tools: Vec<WireTool<'_>> = prompt.tools.iter().map(WireTool::from).collect();
         write_field(json, "tools", &tools);
     }
     if !prompt.system.trim().is_empty() {
@@ -99,14 +101,16 @@ fn write_messages(json: &mut Vec<u8>, prompt: &Prompt<'_>, encoded: usize) {
                 json.extend_from_slice(CLOSE);
                 json.push(b',');
             }
-            json.extend_from_slice(format!("{{\"role\":\"{role}\",\"content\":[").as_bytes());
+            json.extend_from_slice(b"{\"role\":\"");
+            json.extend_from_slice(role.as_bytes());
+            json.extend_from_slice(b"\",\"content\":[");
         }
         write_open(json, &blocks_of(prompt, place, message));
     }
 }
 
 /// Writes blocks, the last one without its end.
-fn write_open(json: &mut Vec<u8>, blocks: &[Value]) {
+fn write_open(json: &mut Vec<u8>, blocks: &[Block<'_>]) {
     for (place, block) in blocks.iter().enumerate() {
         if place > 0 {
             json.extend_from_slice(b"},");
@@ -117,54 +121,91 @@ fn write_open(json: &mut Vec<u8>, blocks: &[Value]) {
     }
 }
 
-fn blocks_of(prompt: &Prompt<'_>, place: usize, message: &Message) -> Vec<Value> {
+fn blocks_of<'a>(prompt: &Prompt<'a>, place: usize, message: &'a Message) -> Vec<Block<'a>> {
     match message {
         Message::User(text) => vec![text_block(text)],
         Message::Assistant(reply) => reply_blocks(prompt, place, reply),
         Message::Tool { call_id, output, .. } => {
             let (reply, call) = encoding::answered(prompt.messages, place, call_id).unwrap_or((place, 0));
-            let id = wire_id(prompt, call_id, reply, call);
-            let mut block = json!({ "type": "tool_result", "tool_use_id": id, "content": output.text });
-            if !output.end.is_ok() {
-                block["is_error"] = Value::Bool(true);
-            }
-            vec![block]
+            vec![Block::Result {
+                content: &output.text,
+                is_error: !output.end.is_ok(),
+                tool_use_id: wire_id(prompt, call_id, reply, call),
+                r#type: "tool_result",
+            }]
         }
     }
 }
 
-fn reply_blocks(prompt: &Prompt<'_>, place: usize, reply: &Reply) -> Vec<Value> {
+fn reply_blocks<'a>(prompt: &Prompt<'a>, place: usize, reply: &'a Reply) -> Vec<Block<'a>> {
     if let Some(blocks) = encoding::own_blocks(FORMAT, prompt.model, reply) {
-        return blocks.clone();
+        return blocks.iter().map(Block::Own).collect();
     }
-    let mut blocks = Vec::new();
+    let mut blocks = Vec::with_capacity(reply.tool_calls.len() + 1);
     if !reply.text.trim().is_empty() || reply.tool_calls.is_empty() {
         blocks.push(text_block(&reply.text));
     }
-    blocks.extend(reply.tool_calls.iter().enumerate().map(|(number, call)| {
-        json!({
-            "type": "tool_use",
-            "id": wire_id(prompt, &call.id, place, number),
-            "name": encoding::accepted_name(&call.name),
-            "input": encoding::object_input(&call.input),
-        })
+    blocks.extend(reply.tool_calls.iter().enumerate().map(|(number, call)| Block::Call {
+        id: wire_id(prompt, &call.id, place, number),
+        input: encoding::object_input(&call.input),
+        name: encoding::accepted_name(&call.name),
+        r#type: "tool_use",
     }));
     blocks
 }
 
 /// A text; the API refuses one without letters.
-fn text_block(text: &str) -> Value {
-    json!({ "type": "text", "text": if text.trim().is_empty() { NO_TEXT } else { text } })
+fn text_block(text: &str) -> Block<'_> {
+    Block::Text { text: if text.trim().is_empty() { NO_TEXT } else { text }, r#type: "text" }
+}
+
+/// A block of a message. It is written as it stands here, without a tree in between.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Block<'a> {
+    /// What this model sent, as it was.
+    Own(&'a Value),
+    Text {
+        text: &'a str,
+        r#type: &'static str,
+    },
+    Call {
+        id: Cow<'a, str>,
+        input: Cow<'a, Value>,
+        name: Cow<'a, str>,
+        r#type: &'static str,
+    },
+    Result {
+        content: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        tool_use_id: Cow<'a, str>,
+        r#type: &'static str,
+    },
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    description: &'a str,
+    input_schema: &'a Value,
+    name: &'a str,
+}
+
+impl<'a> From<&'a ToolSpec> for WireTool<'a> {
+    fn from(spec: &'a ToolSpec) -> Self {
+        let ToolSpec { name, description, input_schema, repeat: _ } = spec;
+        Self { description, input_schema, name }
+    }
 }
 
 /// A call's id as the API takes it: its own as they are; those of other models may be odd, or the same in two replies.
-fn wire_id(prompt: &Prompt<'_>, id: &str, reply: usize, call: usize) -> String {
+fn wire_id<'a>(prompt: &Prompt<'_>, id: &'a str, reply: usize, call: usize) -> Cow<'a, str> {
     let is_kept = match &prompt.messages[reply] {
         Message::Assistant(reply) => encoding::own_blocks(FORMAT, prompt.model, reply).is_some(),
         Message::User(_) | Message::Tool { .. } => false,
     };
     let is_plain = id.starts_with("toolu_") && id.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
-    if is_kept || is_plain { id.to_owned() } else { format!("call_{reply}_{call}") }
+    if is_kept || is_plain { Cow::Borrowed(id) } else { Cow::Owned(format!("call_{reply}_{call}")) }
 }
 
 /// What this call alone says, after the messages.

@@ -1,6 +1,8 @@
 //! What Gemini sends, as far as anything is made of it. Each event is a small response of its own. Everything unknown
 //! is ignored, everything may be missing.
 
+use std::borrow::Cow;
+
 use locum_core::usage::TokenCount;
 use serde::Deserialize;
 use serde_json::Value;
@@ -42,14 +44,18 @@ pub(super) struct Part<'a> {
     /// Whether the text is a thought, which is not said.
     pub(super) thought: Option<bool>,
     pub(super) thought_signature: Option<Value>,
-    pub(super) function_call: Option<FunctionCall>,
+    #[serde(borrow)]
+    pub(super) function_call: Option<FunctionCall<'a>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct FunctionCall {
-    pub(super) id: Option<String>,
-    pub(super) name: Option<String>,
-    pub(super) args: Option<Value>,
+pub(super) struct FunctionCall<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) args: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]

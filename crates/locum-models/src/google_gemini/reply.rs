@@ -11,7 +11,7 @@ use crate::api::{Draft, Progress};
 use crate::calls::{Keep, Piece};
 use crate::encoding;
 use crate::failure;
-use crate::json_text::optional_text;
+use crate::json_text::{optional_text, read};
 use crate::model::{Delta, Deltas, ModelError};
 use crate::said::{Said, no_reply, unexpected};
 
@@ -28,11 +28,49 @@ pub(super) struct Partial {
     /// Calls that have come; each comes whole.
     calls: u64,
     /// What was said and called, in order, as it must be sent back.
-    parts: Vec<Value>,
+    parts: Vec<Kept>,
     has_signature: bool,
     finish: Option<(String, Option<String>)>,
     blocked: Option<String>,
     usage: Option<Usage>,
+}
+
+/// A part of the reply. Most models do not want it back, so nothing is made of it before that is known.
+struct Kept {
+    what: What,
+    signature: Option<Value>,
+}
+
+/// What a part holds.
+enum What {
+    Text(String),
+    /// A call, with its arguments as they were written.
+    Call {
+        id: Option<String>,
+        name: String,
+        args: String,
+    },
+}
+
+impl Kept {
+    /// The part as it must be sent back.
+    fn into_part(self) -> Value {
+        let mut part = match self.what {
+            What::Text(text) => json!({ "text": text }),
+            What::Call { id, name, args } => {
+                let args: Value = serde_json::from_str(&args).unwrap_or_else(|_| json!({}));
+                let mut part = json!({ "functionCall": { "name": encoding::accepted_name(&name), "args": args } });
+                if let Some(id) = id {
+                    part["functionCall"]["id"] = Value::String(id);
+                }
+                part
+            }
+        };
+        if let Some(signature) = self.signature {
+            part["thoughtSignature"] = signature;
+        }
+        part
+    }
 }
 
 impl Partial {
@@ -79,7 +117,7 @@ impl Partial {
     /// Takes a part. Returns whether something was shown.
     fn take_part(&mut self, part: Part<'_>, deltas: &mut Deltas<'_>) -> bool {
         let Part { text, thought, thought_signature: signature, function_call } = part;
-        let (kept, spoke) = if let Some(call) = function_call {
+        let (what, spoke) = if let Some(call) = function_call {
             self.take_call(call, deltas)
         } else if thought == Some(true) {
             // A thought is a summary for people; only its signature matters to the model, and comes elsewhere.
@@ -87,35 +125,30 @@ impl Partial {
         } else {
             let text = optional_text(text);
             let spoke = self.said.say(&text, deltas);
-            (json!({ "text": text }), spoke)
+            (What::Text(text.into_owned()), spoke)
         };
-        self.keep(kept, signature);
+        self.keep(Kept { what, signature });
         spoke
     }
 
-    fn take_call(&mut self, call: FunctionCall, deltas: &mut Deltas<'_>) -> (Value, bool) {
+    fn take_call(&mut self, call: FunctionCall<'_>, deltas: &mut Deltas<'_>) -> (What, bool) {
         let FunctionCall { id, name, args } = call;
-        let (name, args) = (name.unwrap_or_default(), args.unwrap_or_else(|| json!({})));
-        let mut kept = json!({ "functionCall": { "name": encoding::accepted_name(&name), "args": args } });
-        if let Some(id) = &id {
-            kept["functionCall"]["id"] = json!(id);
-        }
-        let arguments = args.to_string().into();
-        let piece = Piece { index: Some(self.calls), id: id.unwrap_or_default(), name, arguments };
+        let (name, args) = (name.unwrap_or_default(), args.map_or("{}", RawValue::get));
+        let kept =
+            What::Call { id: id.as_deref().map(str::to_owned), name: name.clone().into_owned(), args: args.to_owned() };
+        let piece = Piece { index: Some(self.calls), id: id.unwrap_or_default(), name, arguments: args.into() };
         self.calls += 1;
         (kept, self.said.call(piece, deltas))
     }
 
     /// Keeps a part as it must be sent back. Pieces of one text become one part again.
-    fn keep(&mut self, mut part: Value, signature: Option<Value>) {
+    fn keep(&mut self, part: Kept) {
         self.said.count(PART_BYTES);
-        if let Some(signature) = signature {
+        if let Some(signature) = &part.signature {
             self.said.count(signature.as_str().map_or(0, str::len));
             self.has_signature = true;
-            part["thoughtSignature"] = signature;
-        } else if let (Some(Value::String(text)), Some(last)) = (part.get("text"), self.parts.last_mut())
-            && last.get("thoughtSignature").is_none()
-            && let Some(Value::String(before)) = last.get_mut("text")
+        } else if let (What::Text(text), Some(Kept { what: What::Text(before), signature: None })) =
+            (&part.what, self.parts.last_mut())
         {
             before.push_str(text);
             return;
@@ -125,7 +158,8 @@ impl Partial {
 
     fn opaque(&mut self) -> Option<Value> {
         let parts = std::mem::take(&mut self.parts);
-        self.has_signature.then(|| encoding::opaque(FORMAT, &self.model, parts))
+        self.has_signature
+            .then(|| encoding::opaque(FORMAT, &self.model, parts.into_iter().map(Kept::into_part).collect()))
     }
 }
 
@@ -140,7 +174,7 @@ impl Draft for Partial {
         if data.is_empty() || data == b"[DONE]" {
             return Ok(());
         }
-        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|error| unexpected(&error, data))?;
+        let chunk: Chunk<'_> = read(data).map_err(|error| unexpected(&error, data))?;
         if chunk.error.is_some_and(|error| error.get() != "null") {
             return Err(failure::from_event(data));
         }

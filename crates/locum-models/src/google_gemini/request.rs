@@ -1,8 +1,11 @@
 //! A prompt as a Gemini request. What is constant stands at the front and is encoded once, contents are appended as
 //! the conversation grows, and what belongs to one call only stands in a small tail after them.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use locum_core::transcript::{Message, Prompt, Reply, ToolCall, ToolSpec, ToolUse};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{FORMAT, schema};
@@ -31,25 +34,17 @@ pub(super) fn body(prompt: &Prompt<'_>, prefix: &mut Prefix, dialect: &Dialect) 
 fn write_head(json: &mut Vec<u8>, prompt: &Prompt<'_>) {
     json.push(b'{');
     if !prompt.system.is_empty() {
-        json.extend_from_slice(b"\"systemInstruction\":");
-        write(json, &json!({ "parts": [{ "text": prompt.system }] }));
-        json.push(b',');
+        json.extend_from_slice(b"\"systemInstruction\":{\"parts\":[{\"text\":");
+        write(json, prompt.system);
+        json.extend_from_slice(b"}]},");
     }
     if !prompt.tools.is_empty() {
-        let functions: Vec<Value> = prompt.tools.iter().map(function).collect();
-        json.extend_from_slice(b"\"tools\":");
-        write(json, &json!([{ "functionDeclarations": functions }]));
-        json.push(b',');
+        let functions: Vec<Function<'_>> = prompt.tools.iter().map(Function::from).collect();
+        json.extend_from_slice(b"\"tools\":[{\"functionDeclarations\":");
+        write(json, &functions);
+        json.extend_from_slice(b"}],");
     }
     json.extend_from_slice(b"\"contents\":[");
-}
-
-fn function(tool: &ToolSpec) -> Value {
-    let mut function = json!({ "name": tool.name, "description": tool.description });
-    if let Some(parameters) = schema::parameters(&tool.input_schema) {
-        function["parameters"] = parameters;
-    }
-    function
 }
 
 /// Writes contents from a place on. What the user and the tools say in a row is one content: the API wants as many
@@ -67,7 +62,9 @@ fn write_contents(json: &mut Vec<u8>, prompt: &Prompt<'_>, dialect: &Dialect, en
             if place > 0 {
                 json.push(b',');
             }
-            json.extend_from_slice(format!("{{\"role\":\"{role}\",\"parts\":[").as_bytes());
+            json.extend_from_slice(b"{\"role\":\"");
+            json.extend_from_slice(role.as_bytes());
+            json.extend_from_slice(b"\",\"parts\":[");
         }
         for (number, part) in parts_of(prompt, message, dialect).iter().enumerate() {
             if number > 0 {
@@ -80,53 +77,109 @@ fn write_contents(json: &mut Vec<u8>, prompt: &Prompt<'_>, dialect: &Dialect, en
 }
 
 /// The parts that a message becomes: at least one.
-fn parts_of(prompt: &Prompt<'_>, message: &Message, dialect: &Dialect) -> Vec<Value> {
+fn parts_of<'a>(prompt: &Prompt<'_>, message: &'a Message, dialect: &Dialect) -> Vec<Part<'a>> {
     match message {
         Message::User(text) => vec![text_part(text)],
         Message::Assistant(reply) => match encoding::own_blocks(FORMAT, prompt.model, reply) {
-            Some(parts) => parts.clone(),
+            Some(parts) => parts.iter().map(Part::Own).collect(),
             None => reply_parts(reply, dialect.thinks_by_budget(prompt.model)),
         },
         Message::Tool { call_id, name, output } => {
-            let field = if output.end.is_ok() { "output" } else { "error" };
-            let mut response = json!({ "name": encoding::accepted_name(name), "response": { field: output.text } });
-            mark(&mut response, call_id);
-            vec![json!({ "functionResponse": response })]
+            let response = match output.end.is_ok() {
+                true => Response::Output { output: &output.text },
+                false => Response::Error { error: &output.text },
+            };
+            let answer = FunctionResponse { id: given_id(call_id), name: encoding::accepted_name(name), response };
+            vec![Part::Response { function_response: answer }]
         }
     }
 }
 
 /// The parts of a reply that another model gave, or this one without a signature.
-fn reply_parts(reply: &Reply, takes_unsigned: bool) -> Vec<Value> {
-    let mut parts = Vec::new();
+fn reply_parts(reply: &Reply, takes_unsigned: bool) -> Vec<Part<'_>> {
+    let mut parts = Vec::with_capacity(reply.tool_calls.len() + 1);
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
         parts.push(text_part(&reply.text));
     }
-    let first = parts.len();
-    parts.extend(reply.tool_calls.iter().map(call_part));
-    if let Some(call) = parts.get_mut(first).filter(|_| !takes_unsigned) {
-        call["thoughtSignature"] = json!(FOREIGN_SIGNATURE);
-    }
+    parts.extend(reply.tool_calls.iter().enumerate().map(|(number, call)| Part::Call {
+        function_call: FunctionCall::from(call),
+        thought_signature: (number == 0 && !takes_unsigned).then_some(FOREIGN_SIGNATURE),
+    }));
     parts
 }
 
-/// A call as a part.
-fn call_part(call: &ToolCall) -> Value {
-    let (name, args) = (encoding::accepted_name(&call.name), encoding::object_input(&call.input));
-    let mut function = json!({ "name": name, "args": args });
-    mark(&mut function, &call.id);
-    json!({ "functionCall": function })
+/// The id of a call, unless it was made up here because the API gave none.
+fn given_id(id: &str) -> Option<&str> {
+    (!id.starts_with("call_")).then_some(id)
 }
 
-/// Adds the id of a call, unless it was made up here because the API gave none.
-fn mark(value: &mut Value, id: &str) {
-    if !id.starts_with("call_") {
-        value["id"] = json!(id);
+fn text_part(text: &str) -> Part<'_> {
+    Part::Text { text: if text.is_empty() { NO_TEXT } else { text } }
+}
+
+/// A part of a content. It is written as it stands here, without a tree in between.
+#[derive(Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+enum Part<'a> {
+    /// What this model sent, as it was.
+    Own(&'a Value),
+    Text {
+        text: &'a str,
+    },
+    Call {
+        function_call: FunctionCall<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'static str>,
+    },
+    Response {
+        function_response: FunctionResponse<'a>,
+    },
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    args: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: Cow<'a, str>,
+}
+
+impl<'a> From<&'a ToolCall> for FunctionCall<'a> {
+    fn from(call: &'a ToolCall) -> Self {
+        let (name, args) = (encoding::accepted_name(&call.name), encoding::object_input(&call.input));
+        Self { args, id: given_id(&call.id), name }
     }
 }
 
-fn text_part(text: &str) -> Value {
-    json!({ "text": if text.is_empty() { NO_TEXT } else { text } })
+#[derive(Serialize)]
+struct FunctionResponse<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: Cow<'a, str>,
+    response: Response<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Response<'a> {
+    Output { output: &'a str },
+    Error { error: &'a str },
+}
+
+/// A tool as the API is told of it.
+#[derive(Serialize)]
+struct Function<'a> {
+    description: &'a str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Value>,
+}
+
+impl<'a> From<&'a ToolSpec> for Function<'a> {
+    fn from(tool: &'a ToolSpec) -> Self {
+        let parameters = schema::parameters(&tool.input_schema);
+        Self { description: &tool.description, name: &tool.name, parameters }
+    }
 }
 
 /// What this call alone says, after the contents.

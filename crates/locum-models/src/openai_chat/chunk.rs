@@ -49,14 +49,16 @@ pub(super) struct Delta<'a> {
 #[derive(Deserialize)]
 pub(super) struct CallDelta<'a> {
     pub(super) index: Option<u64>,
-    pub(super) id: Option<String>,
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) function: Option<FunctionDelta<'a>>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct FunctionDelta<'a> {
-    pub(super) name: Option<String>,
+    #[serde(borrow)]
+    pub(super) name: Option<Cow<'a, str>>,
     /// A string by the book; an object from some servers.
     #[serde(borrow)]
     pub(super) arguments: Option<&'a RawValue>,

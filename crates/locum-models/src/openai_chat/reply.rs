@@ -10,7 +10,7 @@ use crate::api::{Draft, Progress};
 use crate::calls::{Keep, Piece};
 use crate::encoding;
 use crate::failure;
-use crate::json_text::{arguments_of, optional_text, text_of};
+use crate::json_text::{arguments_of, optional_text, read, text_of};
 use crate::model::{Delta, Deltas, ModelError};
 use crate::said::{Said, no_reply, unexpected};
 
@@ -66,7 +66,7 @@ impl Draft for Partial {
             self.is_done = true;
             return Ok(());
         }
-        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|error| unexpected(&error, data))?;
+        let chunk: Chunk<'_> = read(data).map_err(|error| unexpected(&error, data))?;
         if chunk.error.is_some() {
             return Err(failure::from_event(data));
         }

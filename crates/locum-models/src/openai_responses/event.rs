@@ -1,9 +1,10 @@
 //! What a Responses server sends, as far as anything is made of it. One flat type stands for all events: the word in
 //! `type` says which fields there are. Everything unknown is ignored, everything may be missing.
 
+use std::borrow::Cow;
+
 use locum_core::usage::TokenCount;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// An event of a stream.
@@ -14,7 +15,8 @@ pub(super) struct Event<'a> {
     pub(super) output_index: Option<u64>,
     #[serde(borrow)]
     pub(super) delta: Option<&'a RawValue>,
-    pub(super) item: Option<Value>,
+    #[serde(borrow)]
+    pub(super) item: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) response: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -23,16 +25,40 @@ pub(super) struct Event<'a> {
 
 /// A response, at the end of a stream or alone.
 #[derive(Deserialize)]
-pub(super) struct Response {
-    pub(super) status: Option<String>,
-    pub(super) output: Option<Vec<Value>>,
+pub(super) struct Response<'a> {
+    #[serde(borrow)]
+    pub(super) status: Option<Cow<'a, str>>,
+    /// All items, which a stream has brought before.
+    #[serde(borrow)]
+    pub(super) output: Option<&'a RawValue>,
     pub(super) usage: Option<Usage>,
-    pub(super) incomplete_details: Option<Incomplete>,
+    #[serde(borrow)]
+    pub(super) incomplete_details: Option<Incomplete<'a>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Incomplete {
-    pub(super) reason: Option<String>,
+pub(super) struct Incomplete<'a> {
+    #[serde(borrow)]
+    pub(super) reason: Option<Cow<'a, str>>,
+}
+
+/// An item of a response, as far as it is looked into.
+#[derive(Default, Deserialize)]
+pub(super) struct Item<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) call_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) encrypted_content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) phase: Option<&'a RawValue>,
 }
 
 #[derive(Clone, Copy, Deserialize)]

@@ -8,12 +8,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::FORMAT;
-use super::event::{Event, Response, Usage};
+use super::event::{Event, Item, Response, Usage};
 use crate::api::{Draft, Progress};
 use crate::calls::{Keep, Piece};
 use crate::encoding;
 use crate::failure;
-use crate::json_text::optional_text;
+use crate::json_text::{is_string, optional_text, read, string_of};
 use crate::model::{Delta, Deltas, ModelError};
 use crate::said::{Said, no_reply, unexpected};
 
@@ -23,9 +23,49 @@ pub(super) struct Partial {
     said: Said,
     refusal: String,
     /// Items that have ended, by the index that the server gives them.
-    items: BTreeMap<u64, Value>,
+    items: BTreeMap<u64, Ended>,
     end: Option<End>,
     usage: Option<Usage>,
+}
+
+/// An item that has ended. Most are never looked at again, so they stay as they were written.
+struct Ended {
+    kind: Kind,
+    has_content: bool,
+    /// Whether a model wants to have the item back as it is.
+    has_phase: bool,
+    json: String,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Message,
+    Call,
+    /// Reasoning that can be sent back.
+    Reasoning,
+    /// Reasoning without its encrypted content: the API looks for it in a store that it was asked not to use.
+    LostReasoning,
+    Other,
+}
+
+impl Ended {
+    fn new(item: &Item<'_>, json: &str) -> Self {
+        let kind = match string_of(item.kind).as_ref() {
+            "message" => Kind::Message,
+            "function_call" => Kind::Call,
+            "reasoning" if is_string(item.encrypted_content) => Kind::Reasoning,
+            "reasoning" => Kind::LostReasoning,
+            _ => Kind::Other,
+        };
+        let (has_content, has_phase) = (item.content.is_some(), is_string(item.phase));
+        Self { kind, has_content, has_phase, json: json.to_owned() }
+    }
+
+    /// The item as it was sent.
+    fn value(&self) -> Value {
+        serde_json::from_str(&self.json).unwrap_or_default()
+    }
 }
 
 /// How a response ended.
@@ -43,8 +83,8 @@ impl Partial {
         Self { model: model.to_owned(), said, refusal, items, end: None, usage: None }
     }
 
-    fn take_event(&mut self, event: Event<'_>, data: &[u8], deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
-        let Event { kind, output_index, delta, item, response, .. } = event;
+    fn take_event(&mut self, event: &Event<'_>, data: &[u8], deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
+        let Event { kind, output_index, delta, item, response, .. } = *event;
         let index = output_index.unwrap_or(self.items.len() as u64);
         let mut spoke = false;
         match optional_text(kind).as_ref() {
@@ -55,6 +95,7 @@ impl Partial {
                 self.refusal.push_str(&text);
             }
             "response.output_item.added" => {
+                let item = item.map(read_item).transpose()?;
                 spoke = item.and_then(|item| call_of(index, &item)).is_some_and(|piece| self.said.call(piece, deltas));
             }
             "response.function_call_arguments.delta" => {
@@ -63,7 +104,7 @@ impl Partial {
             }
             "response.output_item.done" => {
                 if let Some(item) = item {
-                    self.take_item(index, item, deltas);
+                    self.take_item(index, item, deltas)?;
                 }
             }
             "response.completed" | "response.incomplete" => {
@@ -84,33 +125,38 @@ impl Partial {
     }
 
     /// Takes an item that has ended.
-    fn take_item(&mut self, index: u64, item: Value, deltas: &mut Deltas<'_>) {
+    fn take_item(&mut self, index: u64, json: &RawValue, deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
+        let item = read_item(json)?;
         if let Some(piece) = call_of(index, &item) {
-            let arguments = Cow::Owned(item["arguments"].as_str().unwrap_or_default().to_owned());
-            self.said.settle_call(Piece { arguments, ..piece }, deltas);
+            self.said.settle_call(Piece { arguments: string_of(item.arguments), ..piece }, deltas);
         } else {
             // Calls are counted where they are gathered.
-            self.said.count(item.to_string().len());
+            self.said.count(json.get().len());
         }
-        self.items.insert(index, item);
+        self.items.insert(index, Ended::new(&item, json.get()));
+        Ok(())
     }
 
     /// Takes the whole response, with which a stream ends. What came before in pieces is not taken twice.
     fn take_response(&mut self, json: &RawValue, deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
         let data = json.get().as_bytes();
-        let response: Response = serde_json::from_slice(data).map_err(|error| unexpected(&error, data))?;
-        let output = response.output.unwrap_or_default();
-        if self.items.is_empty() {
+        let response: Response<'_> = serde_json::from_str(json.get()).map_err(|error| unexpected(&error, data))?;
+        if let Some(output) = response.output.filter(|_| self.items.is_empty()) {
+            let output: Vec<&RawValue> =
+                serde_json::from_str(output.get()).map_err(|error| unexpected(&error, data))?;
             for (index, item) in output.into_iter().enumerate() {
-                self.take_item(index as u64, item, deltas);
+                self.take_item(index as u64, item, deltas)?;
             }
         }
-        if self.said.text().is_empty() {
-            let texts: Vec<String> = self.items.values().flat_map(|item| parts(item, "output_text", "text")).collect();
-            self.said.say(&texts.concat(), deltas);
-        }
-        if self.refusal.is_empty() {
-            self.refusal = self.items.values().flat_map(|item| parts(item, "refusal", "refusal")).collect();
+        if self.said.text().is_empty() || self.refusal.is_empty() {
+            let items: Vec<Value> = self.items.values().filter(|item| item.has_content).map(Ended::value).collect();
+            if self.said.text().is_empty() {
+                let texts: Vec<String> = items.iter().flat_map(|item| parts(item, "output_text", "text")).collect();
+                self.said.say(&texts.concat(), deltas);
+            }
+            if self.refusal.is_empty() {
+                self.refusal = items.iter().flat_map(|item| parts(item, "refusal", "refusal")).collect();
+            }
         }
         self.usage = response.usage.or(self.usage);
         self.end = Some(match (response.status.as_deref(), response.incomplete_details) {
@@ -126,27 +172,33 @@ impl Partial {
 
     /// The items that must be sent back as they are: all of them if the model's reasoning is among them.
     fn opaque(&mut self) -> Option<Value> {
-        let is_reasoning = |item: &Value| item["type"] == "reasoning";
-        // Without its encrypted content, the API looks for reasoning in a store that it was asked not to use.
-        self.items.retain(|_, item| !is_reasoning(item) || item["encrypted_content"].is_string());
-        let is_plain = |item: &Value| matches!(item["type"].as_str(), Some("message" | "function_call"));
-        if !self.items.values().any(|item| is_reasoning(item) || item["phase"].is_string())
+        self.items.retain(|_, item| item.kind != Kind::LostReasoning);
+        let is_plain = |item: &Ended| matches!(item.kind, Kind::Message | Kind::Call);
+        if !self.items.values().any(|item| item.kind == Kind::Reasoning || item.has_phase)
             || !self.items.values().any(is_plain)
         {
             return None;
         }
-        let items = std::mem::take(&mut self.items).into_values().collect();
+        let items = self.items.values().map(Ended::value).collect();
         Some(encoding::opaque(FORMAT, &self.model, items))
     }
 }
 
+/// What is known of an item; nothing of one that is no object.
+fn read_item(json: &RawValue) -> Result<Item<'_>, ModelError> {
+    if !json.get().starts_with('{') {
+        return Ok(Item::default());
+    }
+    serde_json::from_str(json.get()).map_err(|error| unexpected(&error, json.get().as_bytes()))
+}
+
 /// The beginning of a call that an item is, without its arguments.
-fn call_of(index: u64, item: &Value) -> Option<Piece<'static>> {
-    if item["type"] != "function_call" {
+fn call_of<'a>(index: u64, item: &Item<'a>) -> Option<Piece<'a>> {
+    if string_of(item.kind) != "function_call" {
         return None;
     }
-    let text = |field: &str| item[field].as_str().unwrap_or_default().to_owned();
-    Some(Piece { index: Some(index), id: text("call_id"), name: text("name"), arguments: Cow::Borrowed("") })
+    let (id, name) = (string_of(item.call_id), string_of(item.name));
+    Some(Piece { index: Some(index), id, name, arguments: Cow::Borrowed("") })
 }
 
 /// The texts of an item's parts of one kind.
@@ -163,16 +215,16 @@ impl Draft for Partial {
         if data.is_empty() || data == b"[DONE]" {
             return Ok(());
         }
-        let event: Event<'_> = serde_json::from_slice(data).map_err(|error| unexpected(&error, data))?;
+        let event: Event<'_> = read(data).map_err(|error| unexpected(&error, data))?;
         if event.kind.is_none() && event.error.is_some_and(|error| error.get() != "null") {
             return Err(failure::from_event(data));
         }
-        self.take_event(event, data, deltas)
+        self.take_event(&event, data, deltas)
     }
 
     fn take_whole(&mut self, json: &[u8], deltas: &mut Deltas<'_>) -> Result<(), ModelError> {
-        let response: &RawValue = serde_json::from_slice(json).map_err(|error| unexpected(&error, json))?;
-        let event: Event<'_> = serde_json::from_slice(json).map_err(|error| unexpected(&error, json))?;
+        let response: &RawValue = read(json).map_err(|error| unexpected(&error, json))?;
+        let event: Event<'_> = read(json).map_err(|error| unexpected(&error, json))?;
         if event.error.is_some_and(|error| error.get() != "null") {
             return Err(failure::from_event(json));
         }

@@ -1,8 +1,11 @@
 //! A prompt as a Responses request. What is constant stands at the front and is encoded once, items are appended as
 //! the conversation grows, and what belongs to one call only stands in a small tail after them.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use locum_core::transcript::{Message, Prompt, Reply, ToolSpec, ToolUse};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::FORMAT;
@@ -39,20 +42,13 @@ fn write_head(json: &mut Vec<u8>, prompt: &Prompt<'_>, dialect: &Dialect) {
         write_field(json, "temperature", &temperature);
     }
     if !prompt.tools.is_empty() {
-        let tools: Vec<Value> = prompt.tools.iter().map(tool).collect();
+        let tools: Vec<WireTool<'_>> = prompt.tools.iter().map(WireTool::from).collect();
         write_field(json, "tools", &tools);
     }
     if !prompt.system.is_empty() {
         write_field(json, "instructions", prompt.system);
     }
     json.extend_from_slice(b",\"input\":[");
-}
-
-fn tool(tool: &ToolSpec) -> Value {
-    let ToolSpec { name, description, input_schema, repeat: _ } = tool;
-    json!({
-        "type": "function", "name": name, "description": description, "parameters": input_schema, "strict": false,
-    })
 }
 
 fn write_items(json: &mut Vec<u8>, prompt: &Prompt<'_>, encoded: usize) {
@@ -69,37 +65,75 @@ fn write_items(json: &mut Vec<u8>, prompt: &Prompt<'_>, encoded: usize) {
 }
 
 /// The items that a message becomes: at least one.
-fn items_of(prompt: &Prompt<'_>, message: &Message) -> Vec<Value> {
+fn items_of<'a>(prompt: &Prompt<'_>, message: &'a Message) -> Vec<Item<'a>> {
     match message {
         Message::User(text) => vec![said("user", text)],
         Message::Assistant(reply) => match encoding::own_blocks(FORMAT, prompt.model, reply) {
-            Some(items) => items.clone(),
+            Some(items) => items.iter().map(Item::Own).collect(),
             None => reply_items(reply),
         },
         Message::Tool { call_id, output, .. } => {
-            vec![json!({ "type": "function_call_output", "call_id": call_id, "output": output.text })]
+            vec![Item::Output { call_id, output: &output.text, r#type: "function_call_output" }]
         }
     }
 }
 
-fn reply_items(reply: &Reply) -> Vec<Value> {
-    let mut items = Vec::new();
+fn reply_items(reply: &Reply) -> Vec<Item<'_>> {
+    let mut items = Vec::with_capacity(reply.tool_calls.len() + 1);
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
         items.push(said("assistant", &reply.text));
     }
-    items.extend(reply.tool_calls.iter().map(|call| {
-        json!({
-            "type": "function_call",
-            "call_id": call.id,
-            "name": encoding::accepted_name(&call.name),
-            "arguments": encoding::object_input(&call.input).to_string(),
-        })
+    items.extend(reply.tool_calls.iter().map(|call| Item::Call {
+        arguments: encoding::object_input(&call.input).to_string(),
+        call_id: &call.id,
+        name: encoding::accepted_name(&call.name),
+        r#type: "function_call",
     }));
     items
 }
 
-fn said(role: &str, text: &str) -> Value {
-    json!({ "type": "message", "role": role, "content": text })
+fn said<'a>(role: &'static str, content: &'a str) -> Item<'a> {
+    Item::Message { content, role, r#type: "message" }
+}
+
+/// An item of a conversation. It is written as it stands here, without a tree in between.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item<'a> {
+    /// What this model sent, as it was.
+    Own(&'a Value),
+    Message {
+        content: &'a str,
+        role: &'static str,
+        r#type: &'static str,
+    },
+    Call {
+        arguments: String,
+        call_id: &'a str,
+        name: Cow<'a, str>,
+        r#type: &'static str,
+    },
+    Output {
+        call_id: &'a str,
+        output: &'a str,
+        r#type: &'static str,
+    },
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    description: &'a str,
+    name: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+    r#type: &'static str,
+}
+
+impl<'a> From<&'a ToolSpec> for WireTool<'a> {
+    fn from(spec: &'a ToolSpec) -> Self {
+        let ToolSpec { name, description, input_schema: parameters, repeat: _ } = spec;
+        Self { description, name, parameters, strict: false, r#type: "function" }
+    }
 }
 
 /// What this call alone says, after the items.
