@@ -65,7 +65,7 @@ pub use tail::{Heard, SessionTail, TaskTail};
 pub struct Desk {
     engine: Arc<Engine>,
     session: SessionKey,
-    caller: Caller,
+    caller: Arc<Caller>,
     /// The terms of the task that sits at it.
     terms: Option<Arc<FaceDefaults>>,
     awaited: Option<follow::Awaited>,
@@ -84,11 +84,14 @@ impl Desk {
     }
 
     pub(crate) fn of_engine(engine: Arc<Engine>, session: SessionKey) -> Self {
-        Self { engine, session, caller: Caller::orchestrator(), terms: None, awaited: None }
+        Self { engine, session, caller: Arc::new(Caller::orchestrator()), terms: None, awaited: None }
     }
 
     /// The desk that a task itself sits at: it may do no more than the task was granted.
     pub(crate) fn for_task(&self, task: &Task) -> Self {
+        if self.is_of(task) {
+            return self.clone();
+        }
         let plan = task.plan();
         let parent = ParentTask {
             uid: plan.uid.clone(),
@@ -99,9 +102,16 @@ impl Desk {
             root: (task.root() != self.engine.rules.root).then(|| task.root().to_owned()),
             permissions: plan.grants.permissions.clone(),
         };
-        let caller = Caller { identity: plan.lineage.identity.clone(), parent: Some(parent) };
+        let caller = Arc::new(Caller { identity: plan.lineage.identity.clone(), parent: Some(parent) });
         let terms = Some(Arc::new(plan.face.clone()));
         Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller, terms, awaited: None }
+    }
+
+    /// Whether it was made for this task, where the task is now: its directory is another once it has a worktree.
+    fn is_of(&self, task: &Task) -> bool {
+        let root = |parent: &ParentTask| parent.root.as_deref().unwrap_or(&self.engine.rules.root) == task.root();
+        let is_its = |parent: &ParentTask| parent.uid == task.plan().uid && root(parent);
+        self.session == task.plan().session && self.caller.parent.as_ref().is_some_and(is_its)
     }
 
     /// A desk in another session of the same project, with the same engine behind it. A session needs no making: the
@@ -183,20 +193,21 @@ impl Desk {
     }
 
     async fn subagent(&self, action: SubagentAction, face: &FaceDefaults) -> Result<Response, Refusal> {
+        // A call is as large as the largest of these, and most of them wait: none is larger than `run`.
         match action {
-            SubagentAction::ListAgents(_) => self.list_agents(face).await,
-            SubagentAction::Define(define) => self.define(define).await,
-            SubagentAction::Spawn(entry) => self.spawn(entry, face).await,
-            SubagentAction::Status(status) => self.status(status).await,
-            SubagentAction::Wait(wait) => self.wait(wait).await,
-            SubagentAction::Collect(collect) => self.collect(&collect.task_id, face).await,
-            SubagentAction::Result(page) => self.result(&page).await,
-            SubagentAction::Cancel(cancel) => self.cancel(&cancel.task_id, face).await,
+            SubagentAction::ListAgents(_) => Box::pin(self.list_agents(face)).await,
+            SubagentAction::Define(define) => Box::pin(self.define(define)).await,
+            SubagentAction::Spawn(entry) => Box::pin(self.spawn(entry, face)).await,
+            SubagentAction::Status(status) => Box::pin(self.status(status)).await,
+            SubagentAction::Wait(wait) => Box::pin(self.wait(wait)).await,
+            SubagentAction::Collect(collect) => Box::pin(self.collect(&collect.task_id, face)).await,
+            SubagentAction::Result(page) => Box::pin(self.result(&page)).await,
+            SubagentAction::Cancel(cancel) => Box::pin(self.cancel(&cancel.task_id, face)).await,
             SubagentAction::Run(run) => self.run(run, face).await,
-            SubagentAction::Parallel(many) => self.parallel(many, face).await,
-            SubagentAction::Chain(many) => self.chain(many, face).await,
-            SubagentAction::Race(many) => self.race(many, face).await,
-            SubagentAction::Map(over) => self.map(over, face).await,
+            SubagentAction::Parallel(many) => Box::pin(self.parallel(many, face)).await,
+            SubagentAction::Chain(many) => Box::pin(self.chain(many, face)).await,
+            SubagentAction::Race(many) => Box::pin(self.race(many, face)).await,
+            SubagentAction::Map(over) => Box::pin(self.map(over, face)).await,
         }
     }
 

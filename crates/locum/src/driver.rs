@@ -56,7 +56,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) task: &'a mut Task,
     pub(crate) journal: Journal,
     pub(crate) hands: &'a Hands,
-    pub(crate) desk: &'a Desk,
+    pub(crate) desk: Desk,
     pub(crate) signals: StopSignals,
     /// Told about tasks that may start because of what was recorded.
     pub(crate) moved: &'a Moved<'a>,
@@ -86,8 +86,9 @@ impl Driver<'_> {
                     self.journal.push(self.task, event)?;
                     Next::GoOn
                 }
-                Step::PrepareWorkspace => self.prepare_workspace().await?,
-                Step::CloseWorkspace => self.close_workspace().await?,
+                // What few tasks do, or few times, must not make the drives of all tasks larger.
+                Step::PrepareWorkspace => Box::pin(self.prepare_workspace()).await?,
+                Step::CloseWorkspace => Box::pin(self.close_workspace()).await?,
                 Step::CallModel { turn } => self.call_model(turn, &tools, &mut prefix).await?,
                 Step::CallTools { turn, calls, repeat } => self.call_tools(turn, calls, repeat).await?,
             };
@@ -176,7 +177,7 @@ impl Driver<'_> {
                 self.journal.push(self.task, TaskEvent::Replied { turn, reply })?;
                 Ok(Next::GoOn)
             }
-            Ok(Err(error)) => self.model_failed(turn, error, heard).await,
+            Ok(Err(error)) => Box::pin(self.model_failed(turn, error, heard)).await,
             Err(interrupt) => self.interrupted(interrupt, heard.into_text()),
         }
     }
@@ -203,9 +204,11 @@ impl Driver<'_> {
 
     async fn call_tools(&mut self, turn: u32, calls: Vec<ToolCall>, repeat: Repeat) -> Result<Next, JournalError> {
         let attention = self.attention(self.patience());
+        // Made once: what it says of the task is the same for every call.
+        self.desk = self.desk.for_task(self.task);
         let is_judged = repeat == Repeat::Guarded || self.task.plan().grants.permissions.has_rules();
         let mut cleared = if is_judged {
-            match tooling::clear(self.task, self.hands, self.desk, &attention, calls).await {
+            match Box::pin(tooling::clear(self.task, self.hands, &self.desk, &attention, calls)).await {
                 Ok(cleared) => cleared,
                 Err(interrupt) => return self.interrupted(interrupt, None),
             }
@@ -236,10 +239,10 @@ impl Driver<'_> {
         let ran = match running.repeat {
             Repeat::Unsafe | Repeat::Guarded => {
                 self.flush().await?;
-                tooling::run(self.task, self.hands, self.desk, attention, &running).await
+                Box::pin(tooling::run(self.task, self.hands, &self.desk, attention, &running)).await
             }
             Repeat::Safe => {
-                let mut run = pin!(tooling::run(self.task, self.hands, self.desk, attention, &running));
+                let mut run = pin!(tooling::run(self.task, self.hands, &self.desk, attention, &running));
                 // What answers at once is recorded with its answer: nothing was waited for in between.
                 match poll_fn(|context| Poll::Ready(run.as_mut().poll(context))).await {
                     Poll::Ready(ran) => ran,

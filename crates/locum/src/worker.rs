@@ -41,6 +41,10 @@ const ACCEPTED_SEQ: Seq = 1;
 /// A store that fails is tried this often before a task is given up as it is.
 const STORE_ATTEMPTS: u32 = 5;
 
+/// What a drive may take while it waits. A thousand of them wait at once, and each is moved when it starts and ends: what
+/// is large and rare is kept elsewhere.
+const DRIVE_BYTES_MAX: usize = 4096;
+
 /// Told about tasks that may start because of what was recorded.
 pub(crate) type Moved<'a> = dyn Fn(Vec<Uid>) + Send + Sync + 'a;
 
@@ -64,21 +68,21 @@ struct Held {
     /// Set when the task has ended or was given up.
     done: CancellationToken,
     /// The task, once it has ended.
-    ended: Arc<OnceLock<Task>>,
+    ended: Arc<OnceLock<Box<Task>>>,
     state: HeldState,
 }
 
 /// The end of a task that this process holds.
 pub(crate) struct Ending {
     done: CancellationToken,
-    ended: Arc<OnceLock<Task>>,
+    ended: Arc<OnceLock<Box<Task>>>,
 }
 
 impl Ending {
     /// Waits until the task is no longer held here; the task itself if it has ended, so that nobody need read it back.
     pub(crate) async fn reached(&self) -> Option<&Task> {
         self.done.cancelled().await;
-        self.ended.get()
+        self.ended.get().map(Box::as_ref)
     }
 }
 
@@ -273,7 +277,8 @@ pub(crate) async fn tell(engine: &Engine, uid: &Uid, after: Seq) {
 fn spawn_driver(engine: &Arc<Engine>, held: Held, task: Task) {
     let engine = Arc::clone(engine);
     let tracker = engine.worker.tracker.clone();
-    tracker.spawn(async move {
+    let task = Box::new(task);
+    let driving = async move {
         let uid = held.lease.uid.clone();
         let ended = work(&engine, task, held).await;
         // Nothing that the task started outlives it.
@@ -286,18 +291,20 @@ fn spawn_driver(engine: &Arc<Engine>, held: Held, task: Task) {
             }
             held.done.cancel();
         }
-    });
+    };
+    debug_assert!(size_of_val(&driving) <= DRIVE_BYTES_MAX, "{} bytes for each task", size_of_val(&driving));
+    tracker.spawn(driving);
 }
 
 /// Drives a task to its end, or gives it up as it is; the task if it has ended here.
-async fn work(engine: &Arc<Engine>, mut task: Task, mut held: Held) -> Option<Task> {
+async fn work(engine: &Arc<Engine>, mut task: Box<Task>, mut held: Held) -> Option<Box<Task>> {
     let uid = task.plan().uid.clone();
     for attempt in 0..STORE_ATTEMPTS {
         if attempt > 0 {
             // What was not written is forgotten: the log decides where to go on.
             tokio::time::sleep(Duration::from_millis(200 * u64::from(attempt))).await;
             match load(engine, &uid).await {
-                Ok(reloaded) => task = reloaded,
+                Ok(reloaded) => *task = reloaded,
                 Err(error) => {
                     engine.note(&task, "store", &error.to_string());
                     continue;
@@ -318,11 +325,11 @@ async fn work(engine: &Arc<Engine>, mut task: Task, mut held: Held) -> Option<Ta
                 error @ (Error::Failed(_) | Error::Corrupt(_) | Error::NotFound | Error::Overdrawn(_)),
             ))) => error.to_string(),
             Ok(Err(error @ (JournalError::Misfit(_) | JournalError::Redaction(_)))) => {
-                end_internally(engine, &uid, &held, error.to_string()).await;
+                Box::pin(end_internally(engine, &uid, &held, error.to_string())).await;
                 return None;
             }
             Err(_) => {
-                end_internally(engine, &uid, &held, "the driver panicked".to_owned()).await;
+                Box::pin(end_internally(engine, &uid, &held, "the driver panicked".to_owned())).await;
                 return None;
             }
         };
@@ -339,13 +346,13 @@ async fn drive(engine: &Arc<Engine>, task: &mut Task, held: &Held) -> Result<Fin
     let _at_work = engine.hands.writers.enter(task);
     if engine.is_apart(task.plan()) {
         let (lease, signals) = (held.lease.clone(), held.signals.clone());
-        return attached::drive(Post { engine, lease, signals, moved: &moved }, task).await;
+        return Box::pin(attached::drive(Post { engine, lease, signals, moved: &moved }, task)).await;
     }
     let driver = Driver {
         task,
         journal: Journal::new(&engine.hands, held.lease.clone()),
         hands: &engine.hands,
-        desk: &desk,
+        desk,
         signals: held.signals.clone(),
         moved: &moved,
     };

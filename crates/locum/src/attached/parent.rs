@@ -112,7 +112,7 @@ async fn finish(
         journal.push(task, TaskEvent::Stopped { cause, partial })?;
     }
     let (hands, signals) = (&post.engine.hands, post.signals.clone());
-    Driver { task, journal, hands, desk: &desk, signals, moved: post.moved }.drive().await
+    Driver { task, journal, hands, desk, signals, moved: post.moved }.drive().await
 }
 
 /// The same, after a worker that had to be ended.

@@ -66,7 +66,7 @@ async fn work(from: pipe::Receiver, to: pipe::Sender) -> Result<(), WorkerError>
             task: &mut task,
             journal: Journal::of_parent(&engine.hands, Arc::clone(&link)),
             hands: &engine.hands,
-            desk: &desk,
+            desk: desk.clone(),
             signals: signals.clone(),
             // The parent knows whom it has released.
             moved: &|_| {},

@@ -30,7 +30,8 @@ impl Desk {
             return Ok(Response::Background(TaskIds { task_ids: vec![row.summary.task_id], refused: Vec::new() }));
         }
         let ended = self.ended(vec![row]).await?.pop().ok_or_else(|| Refusal::internal("the task is missing"))?;
-        Ok(Response::Collected(Box::new(self.deliver(ended, face).await?)))
+        // Whoever waits for a task waits without it.
+        Ok(Response::Collected(Box::new(Box::pin(self.deliver(ended, face)).await?)))
     }
 
     pub(super) async fn parallel(&self, many: Many, face: &FaceDefaults) -> Result<Response, Refusal> {

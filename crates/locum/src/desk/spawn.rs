@@ -80,7 +80,8 @@ impl Desk {
         together: Together,
     ) -> Result<Vec<Result<Started, Refusal>>, Refusal> {
         let (desk, face) = (self.clone(), face.clone());
-        let started = async move { desk.admit(orders, &face, together).await };
+        // It is handed on several times before it runs.
+        let started = Box::pin(async move { desk.admit(orders, &face, together).await });
         worker::owned(&self.engine, started).await.map_err(Refusal::internal)?
     }
 

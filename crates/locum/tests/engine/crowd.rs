@@ -59,3 +59,11 @@ async fn a_finished_task_holds_no_transcript_and_its_log_has_it_all() {
     log.pop();
     assert_eq!(Task::replay(log).unwrap().messages().len(), 6);
 }
+
+#[test]
+fn a_call_that_waits_for_its_task_is_small() {
+    let (desk, _) = desk(5);
+    let call = desk.call("subagent", json!({"action": "run", "agent": "eve", "task": "x"}));
+    // A thousand callers wait at once; what only some requests need is no part of each.
+    assert!(size_of_val(&call) <= 4096, "{} bytes", size_of_val(&call));
+}
