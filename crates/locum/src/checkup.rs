@@ -149,7 +149,8 @@ fn server_line(server: &Probed, is_named: bool, session_model: &str) -> Option<C
     let Probed { provider, url, models } = server;
     match models {
         Ok(models) if is_named => {
-            Some(Checked::good("models", format!("{provider} answers at {url} and has {} models", models.len())))
+            let models = if models.len() == 1 { "1 model".to_owned() } else { format!("{} models", models.len()) };
+            Some(Checked::good("models", format!("{provider} answers at {url} and has {models}")))
         }
         Ok(models) if session_model == "offline" => {
             let example = models.first().map_or("MODEL", String::as_str);

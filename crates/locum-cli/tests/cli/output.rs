@@ -70,7 +70,7 @@ const VERBS: [&str; 56] = [
 ];
 
 /// Verbs that do not belong here: they draw, serve, or print a text for another program.
-const OTHERS: [&str; 5] = ["watch", "serve", "mcp", "completions", "man"];
+const OTHERS: [&str; 6] = ["watch", "serve", "mcp", "completions", "help", "man"];
 
 /// Verbs whose answer is a text for somebody else, in whatever form they are asked for it.
 const TEXTS: [&str; 1] = ["prompt"];
