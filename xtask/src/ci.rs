@@ -118,7 +118,7 @@ const STEPS: &[Step] = &[
         name: "crowd",
         action: Action::Cargo {
             arguments: "test --workspace --test serve --locked many_readers",
-            environment: &[("LOCUM_TEST_CROWD", "200x200")],
+            environment: &[("LOCUM_TEST_CROWD", "200x1000")],
         },
         full_only: true,
     },
@@ -288,7 +288,7 @@ mod tests {
                 "cargo xtask foreign shells",
                 "cargo xtask foreign dashboard",
                 "cargo xtask foreign api-tester",
-                "LOCUM_TEST_CROWD=\"200x200\" cargo test --workspace --test serve --locked many_readers",
+                "LOCUM_TEST_CROWD=\"200x1000\" cargo test --workspace --test serve --locked many_readers",
             ]
         );
     }

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use self::conformance::Server;
 use crate::{cargo_command, target_folder};
 
 /// How long one command of a client may take: far beyond what a busy machine needs.
@@ -87,13 +88,23 @@ pub(crate) fn inspector(root: &Path) -> Result<()> {
     install_npm(&folder, &[INSPECTOR, &format!("{node_package}@{NODE_VERSION}")])?;
     let modules = folder.join("node_modules");
     let stage = Stage::new(&built.folder)?;
-    for case in CASES {
-        let mut command = Command::new(modules.join(node_package).join("bin/node"));
-        command.arg(modules.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js"));
-        case.check(&stage, &mut command, &built.locum).with_context(|| format!("inspector {}", case.arguments))?;
-        println!("inspector {}: passed", case.arguments);
+    let server = Server::start(&stage, &built.locum)?;
+    for (way, reached) in [("stdio", stage.over_stdio(&built.locum)), ("http", over_http(&server))] {
+        for case in CASES {
+            let mut command = Command::new(modules.join(node_package).join("bin/node"));
+            command.arg(modules.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js"));
+            command.arg("--cli").args(&reached);
+            case.check(&stage, &mut command).with_context(|| format!("inspector {way} {}", case.arguments))?;
+            println!("inspector {way} {}: passed", case.arguments);
+        }
     }
     Ok(())
+}
+
+/// How the inspector reaches a server behind an address.
+fn over_http(server: &Server) -> Vec<String> {
+    let (address, token) = (format!("http://127.0.0.1:{}/mcp", server.port), &server.token);
+    vec![address, "--transport".into(), "http".into(), "--header".into(), format!("Authorization: Bearer {token}")]
 }
 
 /// The package that carries Node for this machine.
@@ -166,6 +177,14 @@ impl Stage {
         fs::write(stage.folder.join("script.json"), SCRIPT)?;
         Ok(stage)
     }
+
+    /// How the inspector starts a server of its own here.
+    fn over_stdio(&self, locum: &Path) -> Vec<String> {
+        let folder = self.folder.display();
+        let variables = [format!("LOCUM_HOME={folder}/home"), format!("LOCUM_MODEL=scripted:{folder}/script.json")];
+        let set = variables.into_iter().flat_map(|variable| ["-e".to_owned(), variable]);
+        set.chain([locum.to_string_lossy().into_owned(), "mcp".to_owned()]).collect()
+    }
 }
 
 impl Drop for Stage {
@@ -176,14 +195,9 @@ impl Drop for Stage {
 }
 
 impl Case {
-    fn check(&self, stage: &Stage, command: &mut Command, locum: &Path) -> Result<()> {
-        let folder = stage.folder.display();
+    fn check(&self, stage: &Stage, command: &mut Command) -> Result<()> {
         let answer = stage.folder.join("answer.json");
         command
-            .args(["--cli", "-e", &format!("LOCUM_HOME={folder}/home")])
-            .args(["-e", &format!("LOCUM_MODEL=scripted:{folder}/script.json")])
-            .arg(locum)
-            .arg("mcp")
             .args(self.arguments.split(' '))
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -3,6 +3,7 @@
 
 mod hosts;
 mod json_text;
+mod merging;
 mod toml_text;
 
 use std::fs;
@@ -14,20 +15,12 @@ use locum::settings::environment::Environment;
 use locum::{Executor, protocol::Refusal};
 use serde_json::json;
 
+use self::hosts::Entry;
 pub(crate) use self::hosts::Host;
-use self::hosts::{Entry, Form};
+use self::merging::{Merged, Spot};
 use crate::args::{Global, InstallArgs};
 use crate::door::{self, Orchestrator};
 use crate::output::{Exit, Output};
-
-/// What became of a text.
-#[derive(Debug, PartialEq, Eq)]
-enum Merged {
-    /// It says this already.
-    Same,
-    /// It says this now.
-    Changed(String),
-}
 
 pub(crate) fn install(args: &InstallArgs, global: &Global, output: Output) -> anyhow::Result<Exit> {
     let host = args.host;
@@ -48,8 +41,9 @@ pub(crate) fn install(args: &InstallArgs, global: &Global, output: Output) -> an
         false => std::env::current_exe()?.to_string_lossy().into_owned(),
     };
     let entry = Entry { name: args.name.clone(), command, arguments };
+    let (spot, fields) = (Spot { folder: host.folder(), name: &entry.name }, host.fields(&entry));
     if !args.write {
-        output.answer(host.snippet(&entry).trim_end());
+        output.answer(host.language().only(spot, &fields).trim_end());
         output.note(&format!("it belongs into {}; --write puts it there", path.display()));
         return Ok(Exit::Done);
     }
@@ -58,11 +52,7 @@ pub(crate) fn install(args: &InstallArgs, global: &Global, output: Output) -> an
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
     };
-    let merged = match host.form() {
-        Form::Json { folder } => json_text::set(&before, folder, &entry.name, &host.words(&entry)),
-        Form::Toml { folder } => toml_text::set(&before, folder, &entry.name, &host.snippet(&entry)),
-    };
-    let is_changed = match merged {
+    let is_changed = match host.language().merge(&before, spot, &fields) {
         Ok(Merged::Same) => false,
         Ok(Merged::Changed(text)) => {
             replace(&path, &text).with_context(|| format!("{} cannot be written", path.display()))?;
@@ -91,9 +81,22 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let target: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut beside = target.clone().into_os_string();
     beside.push(format!(".{}.new", std::process::id()));
-    fs::write(&beside, text)?;
-    if let Ok(known) = fs::metadata(&target) {
-        fs::set_permissions(&beside, known.permissions())?;
+    let written = match fs::metadata(&target) {
+        // It may hold keys: nobody else reads it on the way.
+        Ok(known) => write_private(Path::new(&beside), text)
+            .and_then(|()| fs::set_permissions(&beside, known.permissions()))
+            .and_then(|()| fs::rename(&beside, &target)),
+        Err(_) => fs::write(&beside, text).and_then(|()| fs::rename(&beside, &target)),
+    };
+    if written.is_err() {
+        // What was begun is of no use.
+        fs::remove_file(&beside).ok();
     }
-    fs::rename(&beside, &target)
+    written
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text.as_bytes())
 }

@@ -5,6 +5,7 @@ pub(crate) mod asking;
 mod call;
 mod connection;
 pub(crate) mod http;
+mod lists;
 mod pace;
 mod prompts;
 mod repeat;

@@ -1,6 +1,7 @@
 //! What may happen: pure decisions over a session, taken inside the transaction that writes what they allow.
 
 pub mod define;
+pub mod errand;
 mod finding;
 mod isolation;
 pub mod listing;

@@ -3,6 +3,7 @@
 //! [`Task::apply`] is the only place that changes a task, [`Task::next_step`] (in `step`) the only one that decides
 //! what it does next. Both are pure, so a task can be cut after any event and continued by another process.
 
+pub mod errand;
 pub mod event;
 pub mod files;
 mod funds;

@@ -10,6 +10,7 @@ mod cancel;
 mod collect;
 mod context;
 mod define;
+mod errand;
 mod face;
 mod follow;
 mod glance;
@@ -46,6 +47,7 @@ use crate::{store, worker};
 pub use agents::{ListedAgent, Mark, ShownAgent, ShownValue};
 pub use browse::ShownTask;
 pub use builder::{BuildError, DeskBuilder};
+pub use errand::ShownErrand;
 pub use follow::Following;
 pub use glance::Glance;
 pub use models::Routed;
@@ -53,6 +55,8 @@ pub use orchestrator::ORCHESTRATOR;
 pub use retention::Forgotten;
 pub(crate) use sessions::fresh_session;
 pub use tail::{Heard, SessionTail, TaskTail};
+
+pub use crate::lookout::TailedRecord;
 
 /// A handle on the engine, bound to one session and one caller. Cloning it is cheap.
 ///
@@ -69,6 +73,8 @@ pub struct Desk {
     /// The terms of the task that sits at it.
     terms: Option<Arc<FaceDefaults>>,
     awaited: Option<follow::Awaited>,
+    /// Whether requests for several tasks are kept with the first of them.
+    keeps_errands: bool,
 }
 
 impl Desk {
@@ -84,7 +90,8 @@ impl Desk {
     }
 
     pub(crate) fn of_engine(engine: Arc<Engine>, session: SessionKey) -> Self {
-        Self { engine, session, caller: Arc::new(Caller::orchestrator()), terms: None, awaited: None }
+        let caller = Arc::new(Caller::orchestrator());
+        Self { engine, session, caller, terms: None, awaited: None, keeps_errands: false }
     }
 
     /// The desk that a task itself sits at: it may do no more than the task was granted.
@@ -104,7 +111,8 @@ impl Desk {
         };
         let caller = Arc::new(Caller { identity: plan.lineage.identity.clone(), parent: Some(parent) });
         let terms = Some(Arc::new(plan.face.clone()));
-        Self { engine: Arc::clone(&self.engine), session: plan.session.clone(), caller, terms, awaited: None }
+        let (engine, session) = (Arc::clone(&self.engine), plan.session.clone());
+        Self { engine, session, caller, terms, awaited: None, keeps_errands: false }
     }
 
     /// Whether it was made for this task, where the task is now: its directory is another once it has a worktree.

@@ -12,6 +12,7 @@ use locum_models::Registry;
 use crate::asking::Asker;
 use crate::clock::Clock;
 use crate::jobs::Jobs;
+use crate::lookout::Lookout;
 use crate::mcp_servers::McpServers;
 use crate::operation_log::OperationLog;
 use crate::pool::Pool;
@@ -39,6 +40,8 @@ pub(crate) struct Hands {
     /// Where the seals of texts from outside come from.
     pub(crate) seals: Arc<Seals>,
     pub(crate) hub: Hub,
+    /// What sessions wrote lately, for those who follow them.
+    pub(crate) lookout: Lookout,
     pub(crate) redactor: Redactor,
     pub(crate) log: OperationLog,
     pub(crate) patience: Patience,

@@ -44,6 +44,7 @@ mod git;
 mod hands;
 mod jobs;
 mod journal;
+mod lookout;
 mod pool;
 mod private_file;
 mod process;

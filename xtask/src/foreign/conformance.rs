@@ -150,14 +150,14 @@ fn scenario(folder: &str) -> String {
 }
 
 /// A running `locum serve`; ended when it is dropped.
-struct Server {
+pub(super) struct Server {
     child: Child,
-    port: String,
-    token: String,
+    pub(super) port: String,
+    pub(super) token: String,
 }
 
 impl Server {
-    fn start(stage: &Stage, locum: &Path) -> Result<Self> {
+    pub(super) fn start(stage: &Stage, locum: &Path) -> Result<Self> {
         let model = format!("scripted:{}", stage.folder.join("script.json").display());
         let mut command = Command::new(locum);
         command

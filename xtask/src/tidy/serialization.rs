@@ -18,6 +18,8 @@ const BOUNDARY_MODULES: &[&str] = &[
     // Rules and write scopes are part of a plan.
     "crates/locum-core/src/permission",
     "crates/locum-core/src/task/event",
+    // What was asked for together is part of a plan.
+    "crates/locum-core/src/task/errand",
     "crates/locum-core/src/task/plan",
     "crates/locum-core/src/task/outcome",
     // What the event log says of a worktree.

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use locum::settings::environment::Environment;
 use serde_json::json;
 
-use super::json_text;
+use super::merging::{Fields, Language};
 
 /// A program that starts MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -17,12 +17,6 @@ pub(crate) enum Host {
     Vscode,
     Zed,
     Gemini,
-}
-
-/// What a file is written in, and where in it servers are.
-pub(super) enum Form {
-    Json { folder: &'static str },
-    Toml { folder: &'static str },
 }
 
 /// What is entered.
@@ -44,12 +38,21 @@ impl Host {
         }
     }
 
-    pub(super) fn form(self) -> Form {
+    /// What its files are written in.
+    pub(super) fn language(self) -> Language {
         match self {
-            Self::Claude | Self::Cursor | Self::Gemini => Form::Json { folder: "mcpServers" },
-            Self::Vscode => Form::Json { folder: "servers" },
-            Self::Zed => Form::Json { folder: "context_servers" },
-            Self::Codex => Form::Toml { folder: "mcp_servers" },
+            Self::Codex => Language::Toml,
+            Self::Claude | Self::Cursor | Self::Vscode | Self::Zed | Self::Gemini => Language::Json,
+        }
+    }
+
+    /// Where in its files servers are.
+    pub(super) fn folder(self) -> &'static str {
+        match self {
+            Self::Claude | Self::Cursor | Self::Gemini => "mcpServers",
+            Self::Vscode => "servers",
+            Self::Zed => "context_servers",
+            Self::Codex => "mcp_servers",
         }
     }
 
@@ -84,24 +87,13 @@ impl Host {
         }
     }
 
-    /// What stands under the name of the server, as people write it.
-    pub(super) fn words(self, entry: &Entry) -> String {
-        let Entry { command, arguments, .. } = entry;
+    /// What stands under the name of the server.
+    pub(super) fn fields(self, entry: &Entry) -> Fields {
         let kind = match self {
-            Self::Claude | Self::Vscode => "  \"type\": \"stdio\",\n",
-            Self::Codex | Self::Cursor | Self::Zed | Self::Gemini => "",
+            Self::Claude | Self::Vscode => Some(("type", json!("stdio"))),
+            Self::Codex | Self::Cursor | Self::Zed | Self::Gemini => None,
         };
-        format!("{{\n{kind}  \"command\": {},\n  \"args\": {}\n}}", json!(command), json!(arguments))
-    }
-
-    /// The words for a file that holds nothing else.
-    pub(super) fn snippet(self, entry: &Entry) -> String {
-        match self.form() {
-            Form::Json { folder } => json_text::only(folder, &entry.name, &self.words(entry)),
-            Form::Toml { folder } => {
-                let Entry { name, command, arguments } = entry;
-                format!("[{folder}.{name}]\ncommand = {}\nargs = {}\n", json!(command), json!(arguments))
-            }
-        }
+        let Entry { command, arguments, .. } = entry;
+        kind.into_iter().chain([("command", json!(command)), ("args", json!(arguments))]).collect()
     }
 }

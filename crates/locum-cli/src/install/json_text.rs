@@ -4,47 +4,58 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::Merged;
+use super::merging::{Fields, Spot, like};
 
 /// Things within each other: what hosts keep is flat.
 const DEPTH_MAX: usize = 128;
 
-/// A text that says nothing but `folder.name`.
-pub(super) fn only(folder: &str, name: &str, words: &str) -> String {
-    format!("{{\n  {}\n}}\n", within(folder, name, words, "  "))
+/// A text that says nothing but what a spot holds.
+pub(super) fn only(spot: Spot<'_>, fields: &Fields) -> String {
+    format!("{{\n  {}\n}}\n", nested(&[spot.folder, spot.name], &words(fields), "  "))
 }
 
-/// Sets `folder.name` to a value, which is given as it is to be written.
-pub(super) fn set(text: &str, folder: &str, name: &str, words: &str) -> Result<Merged, String> {
-    let value = Reader::read(words)?.value();
-    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if body.trim().is_empty() {
-        return Ok(Merged::Changed(only(folder, name, words)));
+/// What a text says. An empty one says nothing.
+pub(super) fn read(text: &str) -> Result<Value, String> {
+    if is_empty(text) { Ok(json!({})) } else { Ok(Reader::read(text)?.value()) }
+}
+
+/// The text with these fields at a spot.
+pub(super) fn write(text: &str, spot: Spot<'_>, fields: &Fields) -> Option<String> {
+    if is_empty(text) {
+        return Some(only(spot, fields));
     }
-    let before = Reader::read(text)?;
-    let Node::Object(members) = &before.node else { return Err("it is not a JSON object".to_owned()) };
-    let changed = match member(members, folder) {
-        None => insert(text, &before, members, |indent| within(folder, name, words, indent)),
-        Some(found) => {
-            let Node::Object(servers) = &found.value.node else { return Err(format!("`{folder}` is no object")) };
-            match member(servers, name) {
-                None => insert(text, &found.value, servers, |indent| member_text(name, words, indent)),
-                Some(known) if known.value.value() == value => return Ok(Merged::Same),
-                Some(known) => {
-                    let indent = indent_at(text, known.start);
-                    let (range, new) = (known.value.range.clone(), indented(words, &indent));
-                    format!("{}{new}{}", &text[..range.start], &text[range.end..])
-                }
-            }
-        }
-    };
-    // Nothing but the one value may differ.
-    let mut expected = before.value();
-    expected[folder][name] = value;
-    match Reader::read(&changed) {
-        Ok(after) if after.value() == expected => Ok(Merged::Changed(changed)),
-        Ok(_) | Err(_) => Err("it cannot be changed safely".to_owned()),
+    let Spot { folder, name } = spot;
+    if !read(text).ok()?[folder][name].is_object() {
+        return set(text, &[folder, name], &words(fields));
     }
+    fields
+        .iter()
+        .try_fold(text.to_owned(), |text, (field, value)| set(&text, &[folder, name, field], &value.to_string()))
+}
+
+fn is_empty(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().is_empty()
+}
+
+/// What is said of a server, as people write it.
+fn words(fields: &Fields) -> String {
+    let lines: Vec<String> = fields.iter().map(|(field, value)| format!("  {}: {value}", json!(field))).collect();
+    format!("{{\n{}\n}}", lines.join(",\n"))
+}
+
+/// The text with a value at a path, which is given as it is to be written.
+fn set(text: &str, path: &[&str], words: &str) -> Option<String> {
+    let read = Reader::read(text).ok()?;
+    let (mut object, mut start) = (&read, 0);
+    for (place, name) in path.iter().enumerate() {
+        let Node::Object(members) = &object.node else { return None };
+        let Some(found) = member(members, name) else {
+            return Some(insert(text, object, members, |indent| nested(&path[place..], words, indent)));
+        };
+        (object, start) = (&found.value, found.start);
+    }
+    let new = like(text, indented(words, &indent_at(text, start)));
+    Some(format!("{}{new}{}", &text[..object.range.start], &text[object.range.end..]))
 }
 
 /// The last member of a name: it is the one that counts.
@@ -59,12 +70,14 @@ fn insert(text: &str, object: &Spanned, members: &[Member], new: impl Fn(&str) -
         Some(first) if text[object.range.start..first.start].contains('\n') => indent_at(text, first.start),
         _ => format!("{outer}  "),
     };
-    let new = new(&indent);
+    let new = like(text, new(&indent));
+    let line_end = like(text, "\n".to_owned());
     let Some(last) = members.last() else {
         let inside = object.range.start + 1..object.range.end - 1;
         // A comment in an empty object stays.
         let kept = text[inside.clone()].trim_end();
-        return format!("{}{kept}\n{indent}{new}\n{outer}{}", &text[..inside.start], &text[inside.end..]);
+        let (before, after) = (&text[..inside.start], &text[inside.end..]);
+        return format!("{before}{kept}{line_end}{indent}{new}{line_end}{outer}{after}");
     };
     let (end, comma) = match last.comma {
         Some(comma) => (comma + 1, ""),
@@ -73,7 +86,7 @@ fn insert(text: &str, object: &Spanned, members: &[Member], new: impl Fn(&str) -
     // What was remarked about the last one stays beside it.
     let line = text[end..].lines().next().unwrap_or_default();
     let remark = if line.trim_start().starts_with("//") { line } else { "" };
-    format!("{}{comma}{remark}\n{indent}{new}{}", &text[..end], &text[end + remark.len()..])
+    format!("{}{comma}{remark}{line_end}{indent}{new}{}", &text[..end], &text[end + remark.len()..])
 }
 
 /// The white space that the line of a place begins with.
@@ -82,14 +95,16 @@ fn indent_at(text: &str, place: usize) -> String {
     text[line..].chars().take_while(|c| *c == ' ' || *c == '\t').collect()
 }
 
-/// A folder with one thing in it, at an indentation.
-fn within(folder: &str, name: &str, words: &str, indent: &str) -> String {
-    let inner = format!("{indent}  ");
-    format!("{}: {{\n{inner}{}\n{indent}}}", json!(folder), member_text(name, words, &inner))
-}
-
-fn member_text(name: &str, words: &str, indent: &str) -> String {
-    format!("{}: {}", json!(name), indented(words, indent))
+/// A member, with what is within each other below it, at an indentation.
+fn nested(path: &[&str], words: &str, indent: &str) -> String {
+    match path {
+        [] => words.to_owned(),
+        [name] => format!("{}: {}", json!(name), indented(words, indent)),
+        [name, below @ ..] => {
+            let inner = format!("{indent}  ");
+            format!("{}: {{\n{inner}{}\n{indent}}}", json!(name), nested(below, words, &inner))
+        }
+    }
 }
 
 fn indented(words: &str, indent: &str) -> String {
@@ -276,18 +291,10 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    const WORDS: &str = "{\n  \"command\": \"locum\"\n}";
+    use crate::install::merging::{Language, testing};
 
     fn merged(text: &str) -> String {
-        match set(text, "servers", "locum", WORDS) {
-            Ok(Merged::Same) => "same".to_owned(),
-            Ok(Merged::Changed(text)) => {
-                // What was written is there, and stays.
-                assert_eq!(set(&text, "servers", "locum", WORDS), Ok(Merged::Same), "{text}");
-                text
-            }
-            Err(problem) => format!("refused: {problem}"),
-        }
+        testing::merged(Language::Json, text, "servers", &vec![("command", json!("locum"))])
     }
 
     #[test]
@@ -315,8 +322,19 @@ mod tests {
             ),
             (
                 "{\n  \"servers\": {\n    \"locum\": {\"command\": \"old\", \"env\": {}},\n    \"x\": 1\n  }\n}",
-                format!("{{\n  \"servers\": {{\n    {entry},\n    \"x\": 1\n  }}\n}}"),
+                "{\n  \"servers\": {\n    \"locum\": {\"command\": \"locum\", \"env\": {}},\n    \"x\": 1\n  }\n}".to_owned(),
             ),
+            (
+                "{\n  \"servers\": {\n    \"locum\": {\n      \"env\": {} // mine\n    }\n  }\n}",
+                "{\n  \"servers\": {\n    \"locum\": {\n      \"env\": {}, // mine\n      \"command\": \"locum\"\n    }\n  }\n}"
+                    .to_owned(),
+            ),
+            ("{\n  \"servers\": {\n    \"locum\": null\n  }\n}", {
+                format!("{{\n  \"servers\": {{\n    {entry}\n  }}\n}}")
+            }),
+            ("{\r\n  \"a\": 1\r\n}\r\n", {
+                format!("{{\n  \"a\": 1,\n  \"servers\": {{\n    {entry}\n  }}\n}}\n").replace('\n', "\r\n")
+            }),
             ("{\"servers\": {\"locum\": {\"command\": \"locum\"}}}", "same".to_owned()),
             ("\u{feff}{\"servers\": {\"locum\": {\"command\": \"locum\"}}}", "same".to_owned()),
         ] {

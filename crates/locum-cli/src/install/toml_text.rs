@@ -1,74 +1,84 @@
 //! Setting one table in a text of TOML, without touching anything else of it.
 
-use toml::{Table, Value};
+use serde_json::{Value, json};
+use toml::Table;
 
-use super::Merged;
+use super::merging::{Fields, Spot, like};
 
-/// Sets the table `folder.name` to what a snippet says.
-pub(super) fn set(text: &str, folder: &str, name: &str, snippet: &str) -> Result<Merged, String> {
-    let read = |text: &str| text.parse::<Table>().map_err(|error| error.message().to_owned());
-    let before: Table = text.parse().map_err(|error: toml::de::Error| {
+/// A text that says nothing but what a spot holds.
+pub(super) fn only(Spot { folder, name }: Spot<'_>, fields: &Fields) -> String {
+    let lines: String = fields.iter().map(|(field, value)| line(field, value)).collect();
+    format!("[{folder}.{name}]\n{lines}")
+}
+
+/// What a text says.
+pub(super) fn read(text: &str) -> Result<Value, String> {
+    let table: Table = text.parse().map_err(|error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start);
         let line = text[..start.min(text.len())].matches('\n').count() + 1;
         format!("line {line}: {}", error.message())
     })?;
-    let wanted = entry(&read(snippet)?, folder, name).cloned().ok_or("the words for it are missing")?;
-    if entry(&before, folder, name) == Some(&wanted) {
-        return Ok(Merged::Same);
-    }
-    let kept = without_table(text, folder, name);
-    let gap = if kept.is_empty() || kept.ends_with("\n\n") { "" } else { "\n" };
-    let end = if kept.is_empty() || kept.ends_with('\n') { "" } else { "\n" };
-    let changed = format!("{kept}{end}{gap}{snippet}");
-    // Nothing but the one table may differ.
-    let mut expected = before;
-    let folder_table = expected.entry(folder).or_insert_with(|| Value::Table(Table::new()));
-    let Value::Table(servers) = folder_table else { return Err(format!("`{folder}` is no table")) };
-    servers.insert(name.to_owned(), wanted);
-    match read(&changed) {
-        Ok(after) if after == expected => Ok(Merged::Changed(changed)),
-        Ok(_) | Err(_) => Err(format!("`{folder}` is written in a way that cannot be changed safely")),
-    }
+    serde_json::to_value(table).map_err(|error| error.to_string())
 }
 
-fn entry<'a>(table: &'a Table, folder: &str, name: &str) -> Option<&'a Value> {
-    table.get(folder)?.get(name)
-}
-
-/// The text without the lines of a table and of those below it.
-fn without_table(text: &str, folder: &str, name: &str) -> String {
-    let is_meant = |line: &str| {
-        let header = line.trim().strip_prefix('[').and_then(|header| header.split_once(']')).map(|(header, _)| header);
-        let header: Option<Vec<&str>> =
-            header.map(|header| header.split('.').map(|part| part.trim().trim_matches(['"', '\''])).collect());
-        header.map(|parts| parts.starts_with(&[folder, name]))
+/// The text with these fields at a spot: in the lines of its table, or in a table of its own at the end.
+pub(super) fn write(text: &str, spot: Spot<'_>, fields: &Fields) -> String {
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    let Some(header) = lines.iter().position(|line| header_of(line) == Some(vec![spot.folder, spot.name])) else {
+        let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        return format!("{text}{}", like(text, format!("{end}{gap}{}", only(spot, fields))));
     };
-    let mut is_within = false;
-    let mut kept = String::new();
-    for line in text.split_inclusive('\n') {
-        is_within = is_meant(line).unwrap_or(is_within);
-        if !is_within {
-            kept.push_str(line);
+    let mut next = header + 1;
+    for (field, value) in fields {
+        let new = like(text, line(field, value));
+        match known(&lines, header, field) {
+            Some(range) => {
+                next = range.start + 1;
+                lines.splice(range, [new]);
+            }
+            None => {
+                lines.insert(next, new);
+                next += 1;
+            }
         }
     }
-    kept
+    lines.concat()
+}
+
+fn line(field: &str, value: &Value) -> String {
+    format!("{field} = {}\n", json!(value))
+}
+
+/// The names in the header of a table, if a line is one.
+fn header_of(line: &str) -> Option<Vec<&str>> {
+    let (header, _) = line.trim().strip_prefix('[')?.split_once(']')?;
+    Some(header.split('.').map(|part| part.trim().trim_matches(['"', '\''])).collect())
+}
+
+/// The lines that a field of a table is written in.
+fn known(lines: &[String], header: usize, field: &str) -> Option<std::ops::Range<usize>> {
+    let table = &lines[header + 1..];
+    let table = &table[..table.iter().position(|line| header_of(line).is_some()).unwrap_or(table.len())];
+    let is_meant = |line: &String| line.split_once('=').is_some_and(|(name, _)| name.trim() == field);
+    let first = table.iter().position(is_meant)?;
+    // A list may go over several lines.
+    let count =
+        (1..=table.len() - first).find(|count| table[first..first + count].concat().parse::<Table>().is_ok())?;
+    let start = header + 1 + first;
+    Some(start..start + count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::install::merging::{Language, testing};
 
     const SNIPPET: &str = "[mcp_servers.locum]\ncommand = \"locum\"\nargs = [\"mcp\"]\n";
 
     fn merged(text: &str) -> String {
-        match set(text, "mcp_servers", "locum", SNIPPET) {
-            Ok(Merged::Same) => "same".to_owned(),
-            Ok(Merged::Changed(text)) => {
-                assert_eq!(set(&text, "mcp_servers", "locum", SNIPPET), Ok(Merged::Same), "{text}");
-                text
-            }
-            Err(problem) => format!("refused: {problem}"),
-        }
+        let fields = vec![("command", json!("locum")), ("args", json!(["mcp"]))];
+        testing::merged(Language::Toml, text, "mcp_servers", &fields)
     }
 
     #[test]
@@ -80,9 +90,15 @@ mod tests {
                 format!("a = 1\n[mcp_servers.other]\ncommand = \"o\"\n\n{SNIPPET}")
             }),
             (
-                "[mcp_servers.locum]\ncommand = \"old\"\n[mcp_servers.locum.env]\nA = \"b\"\n[z]\nb = 2\n",
-                format!("[z]\nb = 2\n\n{SNIPPET}"),
+                "[mcp_servers.locum]\ncommand = \"old\"\n[mcp_servers.locum.env]\nA = \"b\"\n\n# z\n[z]\nb = 2\n",
+                format!("{SNIPPET}[mcp_servers.locum.env]\nA = \"b\"\n\n# z\n[z]\nb = 2\n"),
             ),
+            (
+                "[mcp_servers.locum] # mine\nenabled = true\nargs = [\n  'x', # y\n]\n\n# Another.\n[z]\n",
+                "[mcp_servers.locum] # mine\ncommand = \"locum\"\nenabled = true\nargs = [\"mcp\"]\n\n# Another.\n[z]\n"
+                    .to_owned(),
+            ),
+            ("a = 1\r\n", format!("a = 1\r\n\r\n{}", SNIPPET.replace('\n', "\r\n"))),
             ("[mcp_servers.locum]\nargs = ['mcp']\ncommand = 'locum'\n", "same".to_owned()),
             ("[mcp_servers]\nlocum = {command = \"locum\", args = [\"mcp\"]}\n", "same".to_owned()),
         ] {

@@ -7,7 +7,7 @@ use rmcp::ErrorData;
 use serde_json::{Value, json};
 
 /// The actions that start something and wait for it.
-const WAITING: [&str; 5] = ["run", "parallel", "chain", "race", "map"];
+pub(super) const WAITING: [&str; 5] = ["run", "parallel", "chain", "race", "map"];
 
 /// The key of a call and of all its repetitions.
 pub(super) struct Repeat(SessionId);

@@ -8,15 +8,17 @@ mod transcript;
 
 use locum::Desk;
 use locum::desk::ShownTask;
+use locum::faces::Face;
 use locum::protocol::request::{ContextAction, ContextKey, ResultPage};
 use locum::protocol::{Code, FaceDefaults, Refusal, Response, SubagentAction};
 use rmcp::ErrorData;
-use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
-use serde_json::json;
+use rmcp::model::{CallToolRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use serde_json::{Value, json};
 
 pub(super) use self::address::{Address, Spot};
 pub(super) use self::listing::list;
 use self::page::Page;
+use super::repeat;
 
 /// The addresses that can be made up, and what is there.
 const TEMPLATES: [(&str, &str, &str); 5] = [
@@ -34,6 +36,20 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
         ResourceTemplate::new(address, name).with_description(what).with_mime_type(kind)
     };
     TEMPLATES.into_iter().map(template).collect()
+}
+
+/// Whether there may be other resources after a call.
+pub(super) fn are_added_by(face: Face, request: &CallToolRequestParams) -> bool {
+    let action = request.arguments.as_ref().and_then(|arguments| arguments.get("action")).and_then(Value::as_str);
+    match (face, &*request.name, action) {
+        (Face::Native, "subagent", Some(action)) => {
+            ["define", "spawn"].contains(&action) || repeat::WAITING.contains(&action)
+        }
+        (Face::Native, "shared_context", Some(action)) => ["write", "delete", "restore"].contains(&action),
+        (Face::Native, _, _) => false,
+        // Those of other programs start something, but for those that tell how it stands.
+        (_, name, _) => !name.ends_with("_status"),
+    }
 }
 
 /// Where the whole of a result is that was cut.

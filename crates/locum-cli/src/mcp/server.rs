@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use locum::Desk;
 use locum::faces::Face;
+use locum::{Desk, Uid};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
     GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
@@ -87,13 +87,18 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
+        let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_prompts()
             .enable_resources()
             .enable_resources_subscribe()
+            .enable_resources_list_changed()
             .enable_tasks()
             .build();
+        // Only other faces name the agents in their tools.
+        if let (Some(tools), Some(place)) = (&mut capabilities.tools, self.place.get()) {
+            tools.list_changed = (place.face != Face::Native).then_some(true);
+        }
         ServerConfig::new(capabilities).with_server_info(Implementation::new("locum", env!("CARGO_PKG_VERSION")))
     }
 
@@ -146,7 +151,9 @@ impl ServerHandler for Server {
             return Ok(match tasks::start(&place, request).await? {
                 Started::Task(task) => {
                     if can_ask {
-                        self.house.clients.poll(task.session.clone(), task.status.task_id);
+                        for task in &task.tasks {
+                            self.house.clients.poll(task.session.clone(), task.status.task_id);
+                        }
                     }
                     CallToolResponse::Task(tasks::created(&place.desk, &task).await?)
                 }
@@ -158,8 +165,12 @@ impl ServerHandler for Server {
         if let Some((desk, _)) = &announced {
             place.desk = desk.clone();
         }
+        let adds_resources = resources::are_added_by(place.face, &request);
         match call::carry_out(&place, request, &context, &self.house).await? {
             Ended::Answered(answer) => {
+                if adds_resources && !answer.is_error {
+                    self.watch.note_new_resources();
+                }
                 if let Some((desk, following)) = announced {
                     self.watch.announce(&desk, &following.tasks(), &context.peer).await;
                 }
@@ -216,7 +227,9 @@ impl ServerHandler for Server {
 
     /// The SDK runs this beside the requests of a session; what the client watches is told from here.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.watch.tell(&context.peer, &self.house.left).await;
+        if let Some(place) = self.place.get() {
+            self.watch.tell(place, &context.peer, &self.house.left).await;
+        }
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -224,8 +237,8 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let desk = self.place(context.request_context())?.desk;
-        subscriptions::listen(&desk, &context, &self.house.left).await
+        let place = self.place(context.request_context())?;
+        subscriptions::listen(&place, &context, &self.house.left).await
     }
 
     async fn list_prompts(
@@ -278,7 +291,15 @@ impl ServerHandler for Server {
             let (place, left) = (self.place(&context)?, &self.house.left);
             let answer = left.run_until_cancelled(handshake_era::answer(&place, method, &request));
             return match context.ct.run_until_cancelled(answer).await.flatten() {
-                Some(answer) => answer.map(CustomResult::new),
+                Some(answer) => {
+                    let answer = answer?;
+                    let created = answer["task"]["taskId"].as_str().and_then(|id| Uid::parse(id).ok());
+                    if let Some(uid) = created {
+                        self.watch.note_new_resources();
+                        self.watch.follow(&place, &uid, &context.peer).await;
+                    }
+                    Ok(CustomResult::new(answer))
+                }
                 None => Err(ErrorData::internal_error("the request was given up; the task goes on", None)),
             };
         }

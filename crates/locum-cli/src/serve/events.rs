@@ -11,7 +11,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use locum::desk::Heard;
+use locum::desk::{Heard, TailedRecord};
 use locum::protocol::Refusal;
 use locum::store::Position;
 use locum::task::TaskEvent;
@@ -48,8 +48,9 @@ pub(super) async fn of_session(
     let events = stream::unfold(desk.tail(after), |mut tail| async move {
         // A store that fails ends the stream; the client asks again from where it was.
         let written = tail.next().await.ok()?;
-        let events: Vec<Event> =
-            written.iter().filter_map(|written| event(&written.position.to_string(), written)).collect();
+        let event =
+            |written: &Arc<TailedRecord>| Some(Event::default().id(written.position.to_string()).data(written.json()?));
+        let events: Vec<Event> = written.iter().filter_map(event).collect();
         Some((stream::iter(events), tail))
     });
     Ok(respond(&hall, events.flatten()))

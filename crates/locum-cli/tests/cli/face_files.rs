@@ -115,3 +115,25 @@ fn tallow_follows_the_defaults_of_the_agents_directory() {
     let directory = answer["details"]["projectAgentsDir"].as_str().unwrap();
     assert_eq!(directory, home.project().join(".tallow/agents").to_str().unwrap());
 }
+
+/// "Built-in agents are all readonly."
+#[test]
+fn the_bundled_agents_only_read_in_pis_face() {
+    let home = Home::new();
+    let model = home.script(&json!({"*": [{"text": "Done.", "usage": {}}]}));
+    let listed = home.locum(&["agents", "list", "--json"]).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let names: Vec<&str> = listed["agents"].as_array().unwrap().iter().map(|a| a["name"].as_str().unwrap()).collect();
+    assert!(names.len() >= 5, "{names:?}");
+    for (place, name) in names.iter().enumerate() {
+        let input = json!({"agent": name, "task": "t"}).to_string();
+        let call = ["call", "--face", "pi", "subagent", &input, "--model", &model, "--session", "pi"];
+        assert_eq!(home.locum(&call).code, Some(0), "{name}");
+        let log = home.locum(&["logs", &format!("t_{:02}", place + 1), "--session", "pi", "--json"]).stdout;
+        let accepted: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+        let tools = accepted["event"]["plan"]["grants"]["tools"].as_array().unwrap();
+        for tool in tools.iter().map(|tool| tool["name"].as_str().unwrap()) {
+            assert!(!["write", "edit", "bash", "apply_patch", "subagent"].contains(&tool), "{name} has {tool}");
+        }
+    }
+}

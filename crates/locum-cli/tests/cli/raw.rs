@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, PATIENCE};
 
+/// Notifications that come between any others.
+const ASIDES: [&str; 2] = ["notifications/resources/list_changed", "notifications/tasks/status"];
+
 /// A connection to `locum mcp`, not yet opened.
 pub(crate) struct Raw {
     child: Child,
@@ -38,6 +41,10 @@ impl Raw {
             for line in BufReader::new(output).lines() {
                 let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
                 assert_eq!(message["jsonrpc"], "2.0", "{message}");
+                // Told of what calls make, at any time; who waits for it listens over HTTP.
+                if ASIDES.iter().any(|method| message["method"] == *method) {
+                    continue;
+                }
                 if sender.send(message).is_err() {
                     return;
                 }

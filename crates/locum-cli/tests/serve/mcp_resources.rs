@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, wait_until};
 use crate::served::Served;
-use crate::visit::{ALONE, Visit};
+use crate::visit::{ALONE, Messages, Visit};
 
 /// Bytes that no answer to a reader may pass.
 const PAGE_BYTES: usize = 8_000;
@@ -189,6 +189,17 @@ fn prompts_tell_how_to_delegate_and_what_is_under_way() {
     assert_eq!(visit.get("prompts/list", json!({}))["prompts"], json!([]));
 }
 
+/// The next message about a resource; that there are others than before is told as well.
+fn updated(told: &mut Messages) -> Value {
+    loop {
+        let message = told.next().unwrap();
+        if message["method"] != "notifications/resources/list_changed" {
+            assert_eq!(message["method"], "notifications/resources/updated", "{message}");
+            return message;
+        }
+    }
+}
+
 #[test]
 fn a_client_with_a_session_is_told_of_what_it_watches() {
     let home = Home::new();
@@ -203,11 +214,7 @@ fn a_client_with_a_session_is_told_of_what_it_watches() {
     for uri in ["locum://tasks/t_77", "locum://moon"] {
         assert_eq!(visit.ask("resources/subscribe", json!({"uri": uri}))["error"]["code"], -32002);
     }
-    let mut next = || {
-        let message = told.next().unwrap();
-        assert_eq!(message["method"], "notifications/resources/updated", "{message}");
-        message["params"]["uri"].as_str().unwrap().to_owned()
-    };
+    let mut next = || updated(&mut told)["params"]["uri"].as_str().unwrap().to_owned();
     assert_eq!(next(), "locum://tasks/t_01/result");
     let write = |key: &str| visit.call("shared_context", &json!({"action": "write", "key": key, "value": "v"}));
     write("other");
@@ -248,4 +255,52 @@ fn a_request_that_listens_is_told_of_what_it_watches() {
     });
     next("locum://context/goal");
     assert_eq!(ALONE, "2026-07-28");
+}
+
+/// Waits for a notification.
+fn hear(told: &mut Messages, method: &str) {
+    while told.next().unwrap()["method"] != method {}
+}
+
+#[test]
+fn clients_are_told_when_agents_come_and_go() {
+    const RESOURCES: &str = "notifications/resources/list_changed";
+    const TOOLS: &str = "notifications/tools/list_changed";
+    let home = Home::new();
+    let server = Served::start(&home, &script(&home));
+    let (visit, about) = Visit::open(&server, "/mcp", "", &json!({}));
+    let (pi, other) = Visit::open(&server, "/mcp?face=pi", "", &json!({}));
+    let capabilities = |about: &Value| {
+        let capabilities = &about["capabilities"];
+        (capabilities["resources"]["listChanged"].clone(), capabilities["tools"]["listChanged"].clone())
+    };
+    // The own tools are always the same.
+    assert_eq!(capabilities(&about), (json!(true), Value::Null));
+    assert_eq!(capabilities(&other), (json!(true), json!(true)));
+    let alone = Visit::alone(&server, "/mcp?session=alone", "");
+    assert_eq!(capabilities(&alone.get("server/discover", json!({}))), (json!(true), Value::Null));
+    let wanted = json!({"resourcesListChanged": true, "toolsListChanged": true, "promptsListChanged": true});
+    let mut listening = alone.start("subscriptions/listen", json!({"notifications": wanted}));
+    let accepted = &listening.next().unwrap()["params"]["notifications"];
+    assert_eq!(*accepted, json!({"resourcesListChanged": true}));
+    let (mut told, mut told_pi) = (visit.listen(), pi.listen());
+    let agents = home.locum_home().join("config/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let file = agents.join("newcomer.md");
+    std::fs::write(&file, "---\nname: newcomer\ndescription: Comes and goes.\n---\nCome.\n").unwrap();
+    let list = || visit.get("resources/list", json!({}))["resources"].to_string();
+    for is_there in [true, false] {
+        hear(&mut told, RESOURCES);
+        hear(&mut listening, RESOURCES);
+        hear(&mut told_pi, TOOLS);
+        assert_eq!(list().contains("locum://agents/newcomer"), is_there);
+        if is_there {
+            std::fs::remove_file(&file).unwrap();
+        }
+    }
+    // So are they of what calls make.
+    visit.call("shared_context", &json!({"action": "write", "key": "goal", "value": "v"}));
+    hear(&mut told, RESOURCES);
+    alone.call("shared_context", &json!({"action": "write", "key": "goal", "value": "v"}));
+    hear(&mut listening, RESOURCES);
 }

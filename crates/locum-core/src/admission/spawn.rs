@@ -266,6 +266,7 @@ impl Admission<'_> {
                 .chain(premises.about_network(agent).filter(|_| runs_commands))
                 .chain(granted.unreached)
                 .collect(),
+            errand: None,
         })
     }
 }

@@ -10,6 +10,7 @@ use crate::budget::Purse;
 use crate::ids::{Identity, SessionKey, TaskId, Timestamp, Uid};
 use crate::permission::Permissions;
 use crate::protocol::FaceDefaults;
+use crate::task::errand::Errand;
 use crate::transcript::Repeat;
 use crate::usage::{Budget, Price};
 
@@ -56,6 +57,9 @@ pub struct Plan {
     /// What was changed in the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What was asked for together, if this is the first of it and its answer is to be had later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errand: Option<Errand>,
 }
 
 /// Who a task is and who asked for it.

@@ -65,7 +65,8 @@ impl Desk {
     }
 
     /// What `collect` answers about a task that has ended, as often as it is asked for. The task is collected then, if
-    /// it was not before.
+    /// it was not before. For the first task of an errand it is what the whole request would have been answered, see
+    /// [`Desk::keeping_errands`].
     ///
     /// # Errors
     ///
@@ -76,10 +77,10 @@ impl Desk {
     /// It may be asked for again: dropped half-way, the task may be collected all the same.
     pub async fn outcome_of(&self, task_id: &str) -> Result<Response, Refusal> {
         let row = self.row(task_id).await?;
-        if is_open(&row) {
-            let message = format!("task {} is {}", row.summary.task_id, row.summary.standing.status.as_str());
-            return Err(Refusal::new(Code::TaskNotReady, message).hint("wait for it first"));
+        if let Some(errand) = self.errand(&row.summary.uid).await? {
+            return self.outcome_of_errand(&errand, &FaceDefaults::native()).await;
         }
+        check_ended(&row)?;
         let collected = self.deliver(Ended { row, known: None }, &FaceDefaults::native()).await?;
         Ok(Response::Collected(Box::new(collected)))
     }
@@ -90,10 +91,7 @@ impl Desk {
 
     pub(super) async fn result(&self, request: &ResultPage) -> Result<Response, Refusal> {
         let row = self.row(&request.task_id).await?;
-        if is_open(&row) {
-            let message = format!("task {} is {}", row.summary.task_id, row.summary.standing.status.as_str());
-            return Err(Refusal::new(Code::TaskNotReady, message).hint("wait for it first"));
-        }
+        check_ended(&row)?;
         let Finished { outcome, .. } = self.engine.finished(&row).await?;
         let limit = request.limit.unwrap_or(limits::RESULT_PAGE_CHARS_DEFAULT).clamp(1, limits::RESULT_PAGE_CHARS_MAX);
         let offset = request.offset.unwrap_or(0);
@@ -110,6 +108,15 @@ impl Desk {
             total_chars,
         }))
     }
+}
+
+/// Refuses what needs an end before there is one.
+pub(super) fn check_ended(row: &TaskRow) -> Result<(), Refusal> {
+    if is_open(row) {
+        let message = format!("task {} is {}", row.summary.task_id, row.summary.standing.status.as_str());
+        return Err(Refusal::new(Code::TaskNotReady, message).hint("wait for it first"));
+    }
+    Ok(())
 }
 
 fn present(row: &TaskRow, finished: &Finished, face: &FaceDefaults) -> Collected {

@@ -5,10 +5,12 @@ use locum_core::protocol::face::CallerKind;
 use locum_core::protocol::request::{Many, MapOver, Run};
 use locum_core::protocol::response::{Chain, Collected, Parallel, ParallelResult, RefusedEntry, TaskIds};
 use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
+use locum_core::task::errand::Form;
 use locum_core::task::{Reason, Status};
 
 use super::Desk;
 use super::spawn::{Started, Together};
+use super::wait::Ended;
 use crate::store::TaskRow;
 
 /// How many of a person's `parallel` run at once when nothing else is said.
@@ -38,7 +40,7 @@ impl Desk {
         check_not_empty(&many)?;
         let entries = many.tasks.clone();
         let orders = self.orders(many.tasks, face, |_| None);
-        let started = self.start(orders, face, Together::Each).await?;
+        let started = self.start_errand(orders, face, Together::Each, Some(Form::Parallel)).await?;
         let refused = |entry: &SpawnEntry, refusal: &Refusal| RefusedEntry {
             refusal: refusal.clone(),
             agent: entry.agent.clone(),
@@ -53,19 +55,35 @@ impl Desk {
             return Ok(Response::Background(TaskIds { task_ids, refused: refusals.collect() }));
         }
         let rows = started.iter().flatten().map(|started| started.row.clone()).collect();
-        let mut ended = self.ended(rows).await?.into_iter();
-        let mut results = Vec::with_capacity(started.len());
-        for (entry, started) in entries.iter().zip(&started) {
-            results.push(match started {
-                Err(refusal) => ParallelResult::Refused(refused(entry, refusal)),
-                Ok(_) => {
+        let ended = self.ended(rows).await?;
+        let refusals = entries.iter().zip(&started).map(|(entry, started)| match started {
+            Ok(_) => None,
+            Err(refusal) => Some(refused(entry, refusal)),
+        });
+        let mut results = self.gathered(ended, refusals, face).await?;
+        self.retry_stalled(&entries, &mut results, face).await?;
+        Ok(Response::Parallel(count(results)))
+    }
+
+    /// The results of entries in their order: of each the refusal, or the next task.
+    pub(super) async fn gathered(
+        &self,
+        ended: Vec<Ended>,
+        refusals: impl Iterator<Item = Option<RefusedEntry>>,
+        face: &FaceDefaults,
+    ) -> Result<Vec<ParallelResult>, Refusal> {
+        let mut ended = ended.into_iter();
+        let mut results = Vec::new();
+        for refusal in refusals {
+            results.push(match refusal {
+                Some(refused) => ParallelResult::Refused(refused),
+                None => {
                     let ended = ended.next().ok_or_else(|| Refusal::internal("a task is missing"))?;
                     ParallelResult::Collected(Box::new(self.deliver(ended, face).await?))
                 }
             });
         }
-        self.retry_stalled(&entries, &mut results, face).await?;
-        Ok(Response::Parallel(count(results)))
+        Ok(results)
     }
 
     /// The same agent over many inputs.
@@ -90,14 +108,19 @@ impl Desk {
     pub(super) async fn chain(&self, many: Many, face: &FaceDefaults) -> Result<Response, Refusal> {
         check_not_empty(&many)?;
         let orders = self.orders(many.tasks, face, |place| place.checked_sub(1));
-        let started = self.start(orders, face, Together::AllOrNone).await?;
+        let started = self.start_errand(orders, face, Together::AllOrNone, Some(Form::Chain)).await?;
         let rows: Vec<TaskRow> = started.into_iter().flatten().map(|started| started.row).collect();
         if many.background == Some(true) {
             let task_ids = rows.iter().map(|row| row.summary.task_id).collect();
             return Ok(Response::Background(TaskIds { task_ids, refused: Vec::new() }));
         }
-        let steps = rows.len();
         let ended = self.ended(rows).await?;
+        self.chained(ended, face).await
+    }
+
+    /// The answer for the steps of a chain.
+    pub(super) async fn chained(&self, ended: Vec<Ended>, face: &FaceDefaults) -> Result<Response, Refusal> {
+        let steps = ended.len();
         let mut collected = Vec::with_capacity(steps);
         for ended in ended {
             collected.push(self.deliver(ended, face).await?);
@@ -147,7 +170,7 @@ pub(super) fn check_not_empty(many: &Many) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn count(results: Vec<ParallelResult>) -> Parallel {
+pub(super) fn count(results: Vec<ParallelResult>) -> Parallel {
     let ended = |wanted: fn(&Collected) -> bool| {
         let counts = |result: &&ParallelResult| match result {
             ParallelResult::Collected(collected) => wanted(collected),

@@ -11,6 +11,7 @@ use locum_core::protocol::request::Many;
 use locum_core::protocol::response::{Collected, Race, TaskIds};
 use locum_core::protocol::{FaceDefaults, Refusal, Response};
 use locum_core::task::Status;
+use locum_core::task::errand::Form;
 
 use super::Desk;
 use super::modes::check_not_empty;
@@ -27,7 +28,7 @@ impl Desk {
         let mut orders = self.orders(many.tasks, face, |_| None);
         let first = orders.first().map(|order| order.uid.clone());
         orders.iter_mut().for_each(|order| order.race.clone_from(&first));
-        let started = self.start(orders, face, Together::AllOrNone).await?;
+        let started = self.start_errand(orders, face, Together::AllOrNone, Some(Form::Race)).await?;
         let rows: Vec<TaskRow> = started.into_iter().flatten().map(|started| started.row).collect();
         if many.background == Some(true) {
             let task_ids = rows.iter().map(|row| row.summary.task_id).collect();
@@ -36,6 +37,16 @@ impl Desk {
         let runners: Vec<(TaskId, Uid)> =
             rows.iter().map(|row| (row.summary.task_id, row.summary.uid.clone())).collect();
         let ended = self.until_decided(rows).await?;
+        self.raced(&runners, ended, face).await
+    }
+
+    /// The answer for the tasks of a race, of which these have ended, in the order in which they did.
+    pub(super) async fn raced(
+        &self,
+        runners: &[(TaskId, Uid)],
+        ended: Vec<Ended>,
+        face: &FaceDefaults,
+    ) -> Result<Response, Refusal> {
         let still_alive = runners.len() - ended.len();
         let mut finished: Vec<Collected> = Vec::with_capacity(ended.len());
         for ended in ended {

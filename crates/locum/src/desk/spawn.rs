@@ -10,6 +10,7 @@ use locum_core::protocol::face::CallerKind;
 use locum_core::protocol::response::Spawned;
 use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
 use locum_core::session::{Acceptance, Lookup, SessionChange};
+use locum_core::task::errand::Form;
 use locum_core::task::event::TaskEvent;
 use locum_core::task::plan::{Among, Plan};
 use locum_core::task::{Record, Status, Task};
@@ -79,9 +80,20 @@ impl Desk {
         face: &FaceDefaults,
         together: Together,
     ) -> Result<Vec<Result<Started, Refusal>>, Refusal> {
-        let (desk, face) = (self.clone(), face.clone());
+        self.start_errand(orders, face, together, None).await
+    }
+
+    /// The same, and keeps what was asked for with the first task where this desk is one that does.
+    pub(super) async fn start_errand(
+        &self,
+        orders: Vec<Order>,
+        face: &FaceDefaults,
+        together: Together,
+        form: Option<Form>,
+    ) -> Result<Vec<Result<Started, Refusal>>, Refusal> {
+        let (desk, face, form) = (self.clone(), face.clone(), form.filter(|_| self.keeps_errands));
         // It is handed on several times before it runs.
-        let started = Box::pin(async move { desk.admit(orders, &face, together).await });
+        let started = Box::pin(async move { desk.admit(orders, &face, together, form).await });
         worker::owned(&self.engine, started).await.map_err(Refusal::internal)?
     }
 
@@ -90,6 +102,7 @@ impl Desk {
         orders: Vec<Order>,
         face: &FaceDefaults,
         together: Together,
+        form: Option<Form>,
     ) -> Result<Vec<Result<Started, Refusal>>, Refusal> {
         self.check_enabled()?;
         self.follow(orders.iter().map(|order| &order.uid));
@@ -107,11 +120,14 @@ impl Desk {
         let (now, servers) = (self.engine.hands.clock.now(), self.engine.hands.servers.known());
         let decision = move |engine: &crate::engine::Engine, view: &locum_core::session::SessionView| {
             let premises = engine.premises(&session, &caller, (&muster, &servers), now);
-            let verdicts = admission::admit(&orders, &face, &premises, view);
+            let mut verdicts = admission::admit(&orders, &face, &premises, view);
             if together == Together::AllOrNone
                 && let Some((place, refusal)) = first_refusal(&verdicts)
             {
                 return Err(desk.explained(&requested[place], refusal.clone()));
+            }
+            if let Some(form) = form {
+                admission::errand::keep(form, &orders, &mut verdicts);
             }
             let accepted = verdicts.iter().filter_map(|verdict| match verdict {
                 Ok(Admitted::New(acceptance)) => Some(SessionChange::Accept(acceptance.clone())),

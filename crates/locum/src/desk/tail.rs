@@ -1,21 +1,21 @@
 //! Reading logs as they grow, from any position on. What is read comes from the store, whoever wrote it; news and
-//! changes only say when to look. Nobody waits for a reader, and nothing is kept for one.
+//! changes only say when to look. Nobody waits for a reader, and little is kept for one.
 
-use std::pin::pin;
+mod bell;
+
 use std::sync::Arc;
 
-use futures_util::future::{Either, select};
 use locum_core::ids::{Seq, Uid};
 use locum_core::protocol::Refusal;
 use locum_core::task::Record;
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
 
+use self::bell::Bell;
 use super::Desk;
 use crate::ears::Ear;
 use crate::engine::store_refusal;
-use crate::progress::{News, Progress};
-use crate::store::{PlacedRecord, Position};
+use crate::lookout::{Lately, TailedRecord};
+use crate::progress::News;
+use crate::store::Position;
 
 /// Records that are read at once: a reader that is far behind must not fill the memory.
 const AT_ONCE: usize = 64;
@@ -25,6 +25,11 @@ pub struct SessionTail {
     desk: Desk,
     after: Position,
     bell: Bell,
+    lately: Arc<Lately>,
+    /// Whether there may be more than was read.
+    is_behind: bool,
+    /// How many looks had begun when the bell was last heard: a later one sees what it rang for.
+    heard: u64,
 }
 
 impl SessionTail {
@@ -37,17 +42,22 @@ impl SessionTail {
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Result<Vec<PlacedRecord>, Refusal> {
+    pub async fn next(&mut self) -> Result<Vec<Arc<TailedRecord>>, Refusal> {
         loop {
-            let store = &self.desk.engine.hands.store;
-            let tail = store.tail(&self.desk.session, self.after, AT_ONCE).await;
-            let tail = tail.map_err(|error| store_refusal(&error))?;
-            self.after = tail.until;
-            if !tail.records.is_empty() {
-                return Ok(tail.records);
-            }
-            if !tail.has_more {
+            if !self.is_behind {
                 self.bell.rings(|_| true).await?;
+                self.bell.hush();
+                (self.is_behind, self.heard) = (true, self.lately.begun());
+            }
+            let store = &*self.desk.engine.hands.store;
+            let look = self.lately.look(store, &self.desk.session, self.after, self.heard).await;
+            let look = look.map_err(|error| store_refusal(&error))?;
+            let after = self.after;
+            self.after = look.until.max(after);
+            self.is_behind = look.has_more || look.number <= self.heard;
+            let records: Vec<_> = look.records.iter().filter(|record| record.position > after).cloned().collect();
+            if !records.is_empty() {
+                return Ok(records);
             }
         }
     }
@@ -158,54 +168,6 @@ pub enum Heard {
     },
 }
 
-/// Rings when something may have been written, here or by another process.
-struct Bell {
-    news: broadcast::Receiver<Arc<Progress>>,
-    changes: watch::Receiver<u64>,
-}
-
-impl Bell {
-    async fn rings(&mut self, concerns: impl Fn(&Progress) -> bool) -> Result<(), Refusal> {
-        let Self { news, changes } = self;
-        let told = async {
-            loop {
-                match news.recv().await {
-                    Ok(progress) if matches!(progress.news, News::Event(_)) && concerns(&progress) => return,
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => return,
-                    Err(RecvError::Closed) => std::future::pending().await,
-                }
-            }
-        };
-        match select(pin!(told), pin!(changes.changed())).await {
-            Either::Left(_) | Either::Right((Ok(()), _)) => Ok(()),
-            Either::Right((Err(_), _)) => Err(Refusal::internal("the store was closed")),
-        }
-    }
-}
-
-impl Bell {
-    /// The next news about a task, or nothing where its log is to be looked at.
-    async fn sounds(&mut self, uid: &Uid) -> Result<Option<Arc<Progress>>, Refusal> {
-        let Self { news, changes } = self;
-        let told = async {
-            loop {
-                match news.recv().await {
-                    Ok(progress) if progress.uid == *uid => return Some(progress),
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => return None,
-                    Err(RecvError::Closed) => std::future::pending().await,
-                }
-            }
-        };
-        match select(pin!(told), pin!(changes.changed())).await {
-            Either::Left((progress, _)) => Ok(progress),
-            Either::Right((Ok(()), _)) => Ok(None),
-            Either::Right((Err(_), _)) => Err(Refusal::internal("the store was closed")),
-        }
-    }
-}
-
 impl Desk {
     /// Hears what tasks of this project say while they say it, also where other processes of this user work on them,
     /// and tells it as news of this desk, as long as it is waited for. It never ends on its own.
@@ -228,7 +190,9 @@ impl Desk {
 
     /// What the tasks of this session write from a position on, whichever process works on them.
     pub fn tail(&self, after: Position) -> SessionTail {
-        SessionTail { desk: self.clone(), after, bell: self.bell() }
+        let (bell, lately) = (self.bell(), self.engine.hands.lookout.on(&self.session));
+        let heard = lately.begun();
+        SessionTail { desk: self.clone(), after, bell, lately, is_behind: true, heard }
     }
 
     /// What is written to the log of one task from a number on, whichever process works on it.

@@ -1,5 +1,6 @@
 //! A store that does as it is told to: it fails, is slow, or shows nonsense, and is a memory store otherwise.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -43,9 +44,15 @@ pub(crate) struct FailingAppends {
 pub(crate) struct FaultyStore {
     inner: Arc<MemoryStore>,
     faults: Arc<Mutex<Faults>>,
+    looks: Arc<AtomicUsize>,
 }
 
 impl FaultyStore {
+    /// How often somebody looked at what a session wrote.
+    pub(crate) fn looks(&self) -> usize {
+        self.looks.load(Ordering::SeqCst)
+    }
+
     /// Sets what is wrong from now on.
     pub(crate) fn set(&self, faults: Faults) {
         *self.faults.lock().unwrap() = faults;
@@ -142,6 +149,7 @@ impl Logs for FaultyStore {
     }
 
     fn tail(&self, session: &SessionKey, after: Position, most: usize) -> BoxFuture<'_, Result<Tail, Error>> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
         self.inner.tail(session, after, most)
     }
 

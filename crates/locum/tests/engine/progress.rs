@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use locum::Desk;
-use locum::desk::{Heard, TaskTail};
+use locum::desk::{Heard, SessionTail, TaskTail};
 use locum::ids::Seq;
 use locum::models::scripted::{Say, Scripted};
 use locum::progress::{News, Progress};
+use locum::store::Position;
 use locum::task::{Record, TaskEvent};
 use locum::transcript::Repeat;
 use locum_core::task::event::FailureKind;
@@ -15,6 +16,7 @@ use serde_json::json;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
+use crate::faulty::FaultyStore;
 use crate::stage::{Ledger, agent, ask, ask_as_person, builder, check, collect, noting_tool, pass, run, spawn};
 
 fn desk() -> Desk {
@@ -169,5 +171,41 @@ async fn who_listens_to_a_task_hears_each_reply_from_its_beginning_between_the_r
             }
         }
         assert_eq!(records[0].seq, heard.len() as u64 + 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_of_readers_looks_at_the_store_as_if_it_were_few() {
+    const READERS: usize = 50;
+    let store = FaultyStore::default();
+    let desk = builder(Scripted::new().agent("ann", vec![Say::text("Done."); 20])).store(Arc::new(store.clone()));
+    let desk = desk.build().unwrap();
+    let mut readers: Vec<SessionTail> = (0..READERS).map(|_| desk.tail(Position::default())).collect();
+    let mut read: Vec<Vec<Position>> = vec![Vec::new(); READERS];
+    let mut written = 0;
+    for _ in 0..20 {
+        run(&desk, "ann", "t").await;
+        written += 1;
+        let log = desk.log_of(&format!("t_{written:02}")).await.unwrap().len();
+        for (tail, positions) in readers.iter_mut().zip(&mut read) {
+            let until = positions.len() + log;
+            while positions.len() < until {
+                positions.extend(tail.next().await.unwrap().iter().map(|record| record.position));
+            }
+        }
+    }
+    for positions in &read {
+        assert_eq!(positions, &read[0]);
+        assert!(positions.is_sorted_by(|before, after| before < after), "{positions:?}");
+    }
+    assert!(store.looks() < 10 * 20, "{} looks of {READERS} readers at 20 tasks", store.looks());
+    // Who comes late, and from the middle, reads the same.
+    for place in [0, 1, read[0].len() / 2, read[0].len() - 1] {
+        let after = if place == 0 { Position::default() } else { read[0][place - 1] };
+        let (mut late, mut positions) = (desk.tail(after), Vec::new());
+        while positions.len() < read[0].len() - place {
+            positions.extend(late.next().await.unwrap().iter().map(|record| record.position));
+        }
+        assert_eq!(positions, read[0][place..]);
     }
 }

@@ -2,6 +2,7 @@
 //! ones, so these requests are given names of their own before it reads them, and answered in JSON.
 
 use locum::Uid;
+use locum::desk::ShownErrand;
 use locum::faces::Face;
 use locum::protocol::request::Wait;
 use locum::protocol::{Code, SubagentAction};
@@ -22,6 +23,9 @@ pub(in crate::mcp) const PREFIX: &str = "locum/2025-11-25/";
 
 /// The field by which a request says which later version it is of.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// The notification that a task stands otherwise than before.
+pub(in crate::mcp) const STATUS: &str = "notifications/tasks/status";
 
 /// Tasks of one page.
 const TASKS: usize = 20;
@@ -99,7 +103,10 @@ fn tools_with_tasks(place: &Place) -> Value {
 
 async fn call(place: &Place, request: CallToolRequestParams) -> Result<Value, ErrorData> {
     if !may_be_task(place.face, &request) {
-        return Err(ErrorData::invalid_params("only subagent's action run is carried out as a task", None));
+        return Err(ErrorData::invalid_params(
+            "only what waits for agents is carried out as a task: subagent's run, parallel, chain, race and map",
+            None,
+        ));
     }
     match start(place, request).await? {
         Started::Task(task) => Ok(json!({"task": described(place, &task).await?})),
@@ -115,21 +122,31 @@ async fn get(place: &Place, name: &str) -> Result<Value, ErrorData> {
     described(place, &find(&place.desk, name).await?).await
 }
 
+/// What is told of a task that has ended; nothing as long as it has not.
+pub(in crate::mcp) async fn ended(place: &Place, uid: &Uid) -> Result<Option<Value>, ErrorData> {
+    let errand = find(&place.desk, uid.as_str()).await?;
+    match status_of(&errand).is_terminal() {
+        true => described(place, &errand).await.map(Some),
+        false => Ok(None),
+    }
+}
+
 /// The result of a task, once there is one.
 async fn whole(place: &Place, name: &str) -> Result<Value, ErrorData> {
-    let mut task = find(&place.desk, name).await?;
-    let desk = place.desk.in_session(task.session.clone());
-    while status_of(&task) == TaskStatus::Working {
-        let ids = Some(vec![task.status.task_id.to_string()]);
+    let mut errand = find(&place.desk, name).await?;
+    let desk = place.desk.in_session(errand.first.session.clone());
+    while status_of(&errand) == TaskStatus::Working {
+        let open = errand.tasks.iter().filter(|task| !task.status.status.is_final());
+        let ids = Some(open.map(|task| task.status.task_id.to_string()).collect());
         match desk.handle(SubagentAction::Wait(Wait { task_ids: ids, ..Wait::default() })).await {
             Ok(_) => {}
             // Somebody took it in the meantime: it has ended.
             Err(refusal) if refusal.code == Code::TaskNotFound => {}
             Err(refusal) => return Err(failed(refusal)),
         }
-        task = find(&place.desk, name).await?;
+        errand = find(&place.desk, name).await?;
     }
-    let mut value = json!(result(&place.desk, &task).await?);
+    let mut value = json!(result(&place.desk, &errand).await?);
     if let Some(fields) = value.as_object_mut() {
         fields.remove("resultType");
         fields.insert("_meta".to_owned(), json!({"io.modelcontextprotocol/related-task": {"taskId": name}}));
@@ -144,7 +161,7 @@ async fn list(place: &Place, Listed { cursor }: Listed) -> Result<Value, ErrorDa
     let page = place.desk.task_page(Some(session), before, TASKS).await.map_err(failed)?;
     let mut tasks = Vec::new();
     for task in &page {
-        tasks.push(described(place, task).await?);
+        tasks.push(get(place, task.uid.as_str()).await?);
     }
     let mut listed = json!({ "tasks": tasks });
     if let Some(last) = page.last().filter(|_| page.len() == TASKS) {
@@ -161,8 +178,8 @@ async fn stop(place: &Place, name: &str) -> Result<Value, ErrorData> {
 }
 
 /// A task in the words of this era.
-async fn described(place: &Place, task: &locum::desk::ShownTask) -> Result<Value, ErrorData> {
-    let mut value = json!(shown(&place.desk, task).await?);
+async fn described(place: &Place, errand: &ShownErrand) -> Result<Value, ErrorData> {
+    let mut value = json!(shown(&place.desk, errand).await?);
     if let Some(fields) = value.as_object_mut() {
         for (later, earlier) in [("ttlMs", "ttl"), ("pollIntervalMs", "pollInterval")] {
             if let Some(field) = fields.remove(later) {

@@ -17,6 +17,7 @@ use crate::ears::Ears;
 use crate::engine::{Engine, Rules};
 use crate::hands::{Hands, Toolbox};
 use crate::jobs::Jobs;
+use crate::lookout::Lookout;
 use crate::mcp_servers::{McpServers, Network};
 use crate::pool::Pool;
 use crate::process;
@@ -101,6 +102,7 @@ impl DeskBuilder {
                 writers: Arc::new(Writers::among(others)),
                 seals: Arc::default(),
                 hub: Hub::new(self.ears.map(Ears::in_directory)),
+                lookout: Lookout::default(),
                 redactor: self.redactor,
                 log: self.log,
                 patience: self.patience,

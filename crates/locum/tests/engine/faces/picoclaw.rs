@@ -159,3 +159,57 @@ async fn spawn_answers_at_once_and_its_status_tells_the_rest() {
     let missing = status(json!({"task_id": "t_77"})).await;
     check(&missing, &json!({"IsError": true, "Err": "No subagent found with task ID: t_77"}));
 }
+
+/// "task string required", "label string optional"
+#[tokio::test(start_paused = true)]
+async fn the_schema_is_the_documents() {
+    let (desk, _) = answering([]);
+    let tools = Face::Picoclaw.tools(&desk.muster().roster);
+    for (place, required, fields) in
+        [(0, json!(["task"]), vec!["label", "task"]), (1, json!(["task"]), vec!["agent_id", "label", "task"])]
+    {
+        let schema = &tools[place].input_schema;
+        assert_eq!((&schema["required"], &schema["additionalProperties"]), (&required, &json!(false)), "{schema}");
+        let mut names: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, fields);
+    }
+}
+
+/// "LLM model: Same as parent agent", "Creates new conversation context (isolated from parent)"
+#[tokio::test(start_paused = true)]
+async fn a_subagent_has_the_sessions_model_and_a_conversation_of_its_own() {
+    let (desk, model) = answering([Say::text("One."), Say::text("Two.")]);
+    for task in ["first", "second"] {
+        subagent(&desk, json!({"task": task})).await;
+        let asked = model.asked().pop().unwrap();
+        assert_eq!((asked.task(), asked.messages.len()), (task, 1));
+    }
+    let log = desk.log_of("t_02").await.unwrap();
+    let locum::task::TaskEvent::Accepted { plan, .. } = &log[0].event else { panic!("{log:?}") };
+    assert_eq!(plan.receipt.model.effective, desk.session_model().0);
+}
+
+/// "Synchronous return: main agent waits for completion", and of several that are asked for at once each has its answer.
+#[tokio::test(start_paused = true)]
+async fn several_at_once_are_answered_each_for_itself() {
+    let (desk, model) = answering([Say::text("Seen: {{task}}").after(Duration::from_secs(3))]);
+    let started = tokio::time::Instant::now();
+    let calls = ["ts", "test", "doc"].map(|name| subagent(&desk, json!({"task": name, "label": format!("{name}-a")})));
+    let answers = futures_util::future::join_all(calls).await;
+    assert_eq!((started.elapsed().as_secs(), model.most_at_once()), (3, 3));
+    for (answer, name) in answers.iter().zip(["ts", "test", "doc"]) {
+        let told = format!("Subagent task completed:\nLabel: {name}-a\nIterations: 1\nResult: Seen: {name}");
+        check(answer, &json!({"ForLLM": told, "ForUser": format!("Seen: {name}")}));
+    }
+}
+
+/// "Subagent execution failed: {error} - Tool loop failed or timed out (with error object)"
+#[tokio::test(start_paused = true)]
+async fn a_subagent_that_is_stuck_fails_with_what_happened() {
+    let (desk, _) = answering([Say::hang()]);
+    let answer = subagent(&desk, json!({"task": "t"})).await;
+    let why = "Stalled: no activity for 180 s during model";
+    let text = format!("Subagent execution failed: {why}");
+    check(&answer, &json!({"ForLLM": text, "ForUser": text, "IsError": true, "Async": false, "Err": why}));
+}
