@@ -5,7 +5,7 @@ use locum::protocol::request::Run;
 use locum::protocol::response::Collected;
 use locum::protocol::{FaceDefaults, Refusal, Response, SubagentAction};
 use locum::task::plan::Receipt;
-use locum::task::{Reason, Status};
+use locum::task::{Reason, Status, Worktree};
 
 use super::foreground::{self, Asked};
 use super::result::whole_text;
@@ -86,7 +86,22 @@ pub(super) async fn show(door: &Entrance, task: &Collected) {
     if let Some(left_out) = left_out(&task.receipt) {
         output.note(&left_out);
     }
+    if let Some(left) = task.worktree.as_ref().and_then(|worktree| left_in(worktree, &id)) {
+        output.note(&left);
+    }
     output.note(&footer(task));
+}
+
+/// Where the work of a task is that had a worktree, and what to do with it.
+fn left_in(worktree: &Worktree, id: &str) -> Option<String> {
+    let changed = counted(worktree.files_changed, "file");
+    (!worktree.removed && worktree.files_changed > 0).then(|| {
+        format!(
+            "{changed} changed on the branch {}: `locum worktree diff {id}` shows it, `locum worktree apply {id}` \
+             takes it",
+            worktree.branch
+        )
+    })
 }
 
 /// What the agent asked for and did not get, on one line; what else differs is among the warnings.

@@ -206,6 +206,21 @@ fn objects_that_are_not_shown_are_explained_and_a_list_of_them_shows_nothing_els
 }
 
 #[test]
+fn a_person_is_told_where_the_work_of_a_worktree_is() {
+    let home = home(None);
+    for (level, command, expected) in [("none", "echo new > new.txt", true), ("none", "true", false)] {
+        let model = crate::commands::script(&home, &[vec![bash(command)]]);
+        let said = ["run", "sh", "go", "--sandbox", level, "--isolation", "worktree", "--agents", "../agents"];
+        let ran = home.locum(&[&said[..], &["--model", &model]].concat());
+        let told = ran.stderr.lines().find(|line| line.starts_with("1 file changed on the branch locum/"));
+        assert_eq!(told.is_some(), expected, "{command}: {ran:?}");
+        let advice = told.and_then(|told| told.split('`').nth(1)).unwrap_or("locum worktree list");
+        let words: Vec<&str> = advice.split(' ').skip(1).collect();
+        assert_eq!(home.locum(&words).code, Some(0), "{advice}");
+    }
+}
+
+#[test]
 fn what_is_left_in_the_files_of_a_worktree_is_committed_at_the_end() {
     let home = home(None);
     if !is_possible(&home, "full") {
