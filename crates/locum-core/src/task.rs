@@ -13,13 +13,14 @@ mod reading;
 mod repetition;
 pub mod step;
 pub mod summary;
+mod tooling;
 pub mod workspace;
 
 use std::sync::Arc;
 
 use crate::budget::Scarce;
 use crate::ids::{Seq, Timestamp};
-use crate::transcript::{Intent, Message, Repeat, Reply, Stop, ToolCall, ToolEnd, ToolOutput};
+use crate::transcript::{Message, Reply, Stop, ToolCall};
 use crate::usage::{TokenCount, Usage};
 
 pub use event::{Record, TaskEvent};
@@ -34,6 +35,7 @@ use event::{HandedOn, ModelFailure, Parked, StopCause};
 use funds::Funds;
 use plan::{HandOn, ModelName};
 use repetition::Repetition;
+use tooling::{PendingCall, ToolState};
 
 /// Told to the model in its last turn.
 pub const LAST_TURN_NOTICE: &str =
@@ -100,26 +102,6 @@ enum CallState {
     Announced,
     /// Another process announced it and was lost: it must be announced, and paid for, again.
     Lost,
-}
-
-/// A tool call of the last reply.
-#[derive(Debug, Clone)]
-struct PendingCall {
-    call: ToolCall,
-    state: ToolState,
-}
-
-impl PendingCall {
-    fn is_open(&self) -> bool {
-        !matches!(self.state, ToolState::Ended(_))
-    }
-}
-
-#[derive(Debug, Clone)]
-enum ToolState {
-    Asked,
-    Started(Option<Intent>),
-    Ended(ToolOutput),
 }
 
 #[derive(Debug, Clone, Default)]
@@ -391,61 +373,6 @@ impl Task {
         // The failed call was answered, with an error: nothing was spent, and the turn is announced once more.
         self.phase = Phase::Asking { reserved: TokenCount::default(), call: CallState::Lost };
         Ok(())
-    }
-
-    /// The first open call with this id; a model may give two calls the same one.
-    fn pending_mut(&mut self, turn: u32, call_id: &str) -> Option<&mut PendingCall> {
-        if turn != self.spent.usage.turns {
-            return None;
-        }
-        let Phase::Tooling(pending) = &mut self.phase else { return None };
-        pending.iter_mut().find(|pending| pending.call.id == call_id && pending.is_open())
-    }
-
-    fn start_tool(
-        &mut self,
-        turn: u32,
-        call_id: &str,
-        repeat: Repeat,
-        intent: Option<Intent>,
-    ) -> Result<(), &'static str> {
-        let pending = self.pending_mut(turn, call_id).ok_or("no such tool call")?;
-        if repeat == Repeat::Unsafe && matches!(pending.state, ToolState::Started(_)) {
-            return Err("an unrepeatable tool call was started twice");
-        }
-        pending.state = ToolState::Started(intent);
-        Ok(())
-    }
-
-    fn end_tool(&mut self, turn: u32, call_id: &str, output: ToolOutput) -> Result<(), &'static str> {
-        let denied = output.end == ToolEnd::Denied;
-        let (marks, forbidden) = (output.files.clone(), output.forbidden.clone());
-        let pending = self.pending_mut(turn, call_id).ok_or("no such tool call")?;
-        pending.state = ToolState::Ended(output);
-        self.note_files(marks);
-        self.note_forbidden(forbidden);
-        self.spent.usage.tool_calls += 1;
-        self.spent.usage.denials += u32::from(denied);
-        self.close_tools();
-        Ok(())
-    }
-
-    /// Once every call is answered, the answers join the conversation in the order of the calls.
-    fn close_tools(&mut self) {
-        let Phase::Tooling(pending) = &self.phase else { return };
-        if pending.iter().any(PendingCall::is_open) {
-            return;
-        }
-        let Phase::Tooling(pending) = std::mem::replace(&mut self.phase, Phase::Ready) else { return };
-        self.repetition.note(pending.iter().filter_map(|pending| match &pending.state {
-            ToolState::Ended(output) => Some((&pending.call, output)),
-            ToolState::Asked | ToolState::Started(_) => None,
-        }));
-        for PendingCall { call, state } in pending {
-            let ToolState::Ended(output) = state else { continue };
-            self.conversation.chars += output.text.chars().count();
-            self.conversation.messages.push(Message::Tool { call_id: call.id, name: call.name, output });
-        }
     }
 
     fn keep_text(&mut self, text: Option<String>) {
