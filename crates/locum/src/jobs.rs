@@ -206,7 +206,7 @@ impl Jobs {
         let mut order = sandbox.order(task.level.unwrap_or(sandbox.level()), root, &private)?;
         order.directory = root.join(cwd);
         order.variables.extend(task.variables());
-        order.has_lookout = order.level == Level::Full;
+        order.has_sentry = order.level == Level::Full;
         // Without a network of its own there is no entrance to it; that is said when the task is accepted.
         if order.level == Level::Full && !task.network.is_empty() {
             order.has_entrance = true;

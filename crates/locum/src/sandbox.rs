@@ -29,8 +29,6 @@ mod entrance;
 #[cfg(target_os = "linux")]
 mod file_rules;
 #[cfg(target_os = "linux")]
-mod lookout;
-#[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
 mod protected;
@@ -38,6 +36,8 @@ mod protected;
 mod raw;
 #[cfg(target_os = "linux")]
 mod rlimits;
+#[cfg(target_os = "linux")]
+mod sentry;
 #[cfg(target_os = "linux")]
 mod system_calls;
 #[cfg(target_os = "linux")]
@@ -183,7 +183,7 @@ impl Sandbox {
             hidden: self.hidden.clone(),
             grace_ms: locum_core::limits::COMMAND_GRACE_MS,
             has_entrance: false,
-            has_lookout: false,
+            has_sentry: false,
             files: StandardFiles::Output,
         })
     }

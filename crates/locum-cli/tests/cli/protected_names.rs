@@ -211,7 +211,7 @@ fn a_job_is_watched_until_its_end() {
         &[vec![job], vec![bash("until [ -e gone ]; do sleep 0.01; done; ls -A | grep mcp")], vec![look]],
     );
     assert!(said[1].starts_with(".mcp.json.locum-kept"), "it is moved while the job still runs: {said:?}");
-    // Both commands were on the lookout, and one of them was faster.
+    // Both commands had a sentry, and one of them was faster.
     assert!(said[1..].iter().any(|said| said.contains(NOTE)), "{said:?}");
 }
 

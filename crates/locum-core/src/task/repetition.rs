@@ -7,9 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-use super::ToolEnd;
 use crate::limits::{REPETITION_PERIOD_MAX, REPETITIONS_STOPPED};
-use crate::transcript::{ToolCall, ToolOutput};
+use crate::transcript::{ToolCall, ToolEnd, ToolOutput};
 
 /// What the last turns called, and how that ended. Only numbers are kept: they are made from the log again.
 #[derive(Debug, Clone, Default)]

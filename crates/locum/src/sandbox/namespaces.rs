@@ -13,36 +13,36 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::waitpid;
 use nix::unistd::{getgid, getuid, pipe2};
 
-use super::lookout::Lookout;
 use super::order::{End, Order, Report};
 use super::protected::Name;
+use super::sentry::Sentry;
 use super::watch::{Everyone, tell, watch};
 use super::{command, entrance, protected, raw, view};
 
 /// Runs the command in namespaces of its own.
 pub(super) fn run(order: &Order) -> Result<Report, String> {
     // It listens before anybody looks, so that it hears of what is moved away in between.
-    let mut lookout = Lookout::new(&order.root)?;
+    let mut sentry = Sentry::new(&order.root)?;
     let protected = protected::hold(&order.root)?;
-    if order.has_lookout {
-        lookout.watch_over(protected.vacant.clone(), protected.occupied());
+    if order.has_sentry {
+        sentry.watch_over(protected.vacant.clone(), protected.occupied());
     }
     enter()?;
     let (report, telling) = pipe2(OFlag::O_CLOEXEC).map_err(|error| format!("no pipe can be made: {error}"))?;
     let first = raw::fork(|| first_process(order, &protected.names, telling.as_fd()))
         .map_err(|error| format!("no process can be started in a namespace of its own: {error}"))?;
     drop(telling);
-    let said = lookout.watch_until_end(&report, first);
+    let said = sentry.watch_until_end(&report, first);
     // Reading ends when the first process does; this takes its remains away.
     waitpid(first, None).map_err(|error| format!("the sandbox was lost: {error}"))?;
     drop(protected);
     let line = said.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let silent = || match lookout.has_ended_it() {
+    let silent = || match sentry.has_ended_it() {
         true => End::Signal(Signal::SIGKILL as i32).into(),
         false => End::Refused("the sandbox ended without saying how its command did".to_owned()).into(),
     };
     let report: Report = serde_json::from_slice(line).unwrap_or_else(|_| silent());
-    Ok(Report { notes: lookout.finish(), ..report })
+    Ok(Report { notes: sentry.finish(), ..report })
 }
 
 /// Leaves the namespaces of the system. The user stays who it is, without any right over what is outside.

@@ -43,7 +43,7 @@ pub(crate) struct Order {
     pub(crate) has_entrance: bool,
     /// Whether protected names that appear while it runs are moved away; only at the level `full`.
     #[serde(default)]
-    pub(crate) has_lookout: bool,
+    pub(crate) has_sentry: bool,
     /// What its standard files are.
     pub(crate) files: StandardFiles,
 }

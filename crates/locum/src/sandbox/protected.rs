@@ -5,7 +5,7 @@
 //! the way. What is not there cannot be mounted over. For directories that agents are read from, an empty directory
 //! stands in while commands run; the last command to end removes it again. A lock on the project's root tells who is
 //! last, and the mode of a placeholder that it is one: an empty directory of the user stays. For all other names the
-//! launcher is on the [lookout](super::lookout).
+//! launcher is the [sentry](super::sentry).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -53,7 +53,7 @@ pub(super) struct Name {
 
 impl Name {
     /// The same name once more, looked at in a namespace of its own: a mount can only be made of what was opened there.
-    /// What is not what it was is refused. Nothing is left to protect where the lookout of another command has moved
+    /// What is not what it was is refused. Nothing is left to protect where the sentry of another command has moved
     /// what was there away.
     pub(super) fn again(&self) -> Result<Option<Self>, String> {
         let failed = |error: io::Error| format!("{} cannot be protected: {error}", self.path.display());

@@ -1,5 +1,5 @@
 //! Protected names that a command makes. Nothing can be mounted over what is not there, and something put there would
-//! be in the way of whoever else works in the project. So the launcher, which stands outside, is on the lookout for
+//! be in the way of whoever else works in the project. So the launcher, which stands outside, is the sentry at
 //! these names, and moves what appears there away at once: beside it, under a name on which no program acts. Nothing
 //! is lost, nothing is left behind when the launcher is killed, and the answer says what was done.
 
@@ -27,11 +27,11 @@ const MOVES_MAX: usize = 32;
 const LOOK_MS: u16 = 50;
 
 /// Whoever watches over names where nothing was when a command began.
-pub(super) struct Lookout {
+pub(super) struct Sentry {
     root: OwnedFd,
     /// Below the root.
     vacant: Vec<PathBuf>,
-    /// Names at which something was. They are vacant as soon as the lookout of another command moves that away: then it
+    /// Names at which something was. They are vacant as soon as the sentry of another command moves that away: then it
     /// was made by that command.
     occupied: Vec<PathBuf>,
     /// The kernel's news of what is made in the directories of these names, if it has any to give.
@@ -40,17 +40,17 @@ pub(super) struct Lookout {
     notes: Vec<String>,
 }
 
-impl Lookout {
+impl Sentry {
     /// Begins to listen for what is made at a project's root.
     pub(super) fn new(root: &Path) -> Result<Self, String> {
         let root = rustix::fs::open(root, directory_flags(), Mode::empty())
             .map_err(|error| format!("{} cannot be opened: {error}", root.display()))?;
         let news = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok();
-        let mut lookout = Self { root, vacant: Vec::new(), occupied: Vec::new(), news, moves: 0, notes: Vec::new() };
-        if !lookout.listen_at(lookout.root.as_fd()) {
-            lookout.news = None;
+        let mut sentry = Self { root, vacant: Vec::new(), occupied: Vec::new(), news, moves: 0, notes: Vec::new() };
+        if !sentry.listen_at(sentry.root.as_fd()) {
+            sentry.news = None;
         }
-        Ok(lookout)
+        Ok(sentry)
     }
 
     /// Begins to watch over these names.
@@ -222,10 +222,10 @@ mod tests {
 
     use super::*;
 
-    fn lookout(root: &Path, vacant: &[&str]) -> Lookout {
-        let mut lookout = Lookout::new(root).unwrap();
-        lookout.watch_over(vacant.iter().map(PathBuf::from).collect(), vec![PathBuf::from(".envrc")]);
-        lookout
+    fn sentry(root: &Path, vacant: &[&str]) -> Sentry {
+        let mut sentry = Sentry::new(root).unwrap();
+        sentry.watch_over(vacant.iter().map(PathBuf::from).collect(), vec![PathBuf::from(".envrc")]);
+        sentry
     }
 
     fn names(root: &Path) -> Vec<String> {
@@ -239,27 +239,27 @@ mod tests {
     fn what_is_made_is_moved_away_and_kept() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
-        let mut lookout = lookout(root, &[".mcp.json", ".vscode", ".config/git"]);
-        assert!(!lookout.has_news());
+        let mut sentry = sentry(root, &[".mcp.json", ".vscode", ".config/git"]);
+        assert!(!sentry.has_news());
         fs::write(root.join("plain"), "").unwrap();
-        assert!(!lookout.has_news(), "other names are no news");
+        assert!(!sentry.has_news(), "other names are no news");
         fs::write(root.join(".mcp.json"), "first").unwrap();
-        assert!(lookout.has_news());
-        lookout.look();
+        assert!(sentry.has_news());
+        sentry.look();
         fs::write(root.join(".mcp.json"), "second").unwrap();
         fs::create_dir_all(root.join(".vscode/deep")).unwrap();
         fs::create_dir(root.join(".config")).unwrap();
-        lookout.look();
-        assert!(lookout.has_news());
+        sentry.look();
+        assert!(sentry.has_news());
         // It listens in a directory that was made meanwhile.
         fs::write(root.join(".config/git"), "").unwrap();
-        assert!(lookout.has_news());
-        lookout.look();
+        assert!(sentry.has_news());
+        sentry.look();
         let expected = [".config", ".mcp.json.locum-kept", ".mcp.json.locum-kept-2", ".vscode.locum-kept", "plain"];
         assert_eq!(names(root), expected);
         assert_eq!(fs::read_to_string(root.join(".mcp.json.locum-kept-2")).unwrap(), "second");
         assert_eq!(names(&root.join(".config")), ["git.locum-kept"]);
-        let notes = lookout.finish();
+        let notes = sentry.finish();
         assert_eq!(notes.len(), 4);
         assert!(notes[3].contains("it is now `.config/git.locum-kept`"), "{notes:?}");
     }
@@ -268,40 +268,40 @@ mod tests {
     fn a_link_on_the_way_is_moved_and_what_it_leads_to_is_not_touched() {
         let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(elsewhere.path().join("git"), "mine").unwrap();
-        let mut lookout = lookout(directory.path(), &[".config/git"]);
+        let mut sentry = sentry(directory.path(), &[".config/git"]);
         symlink(elsewhere.path(), directory.path().join(".config")).unwrap();
-        lookout.look();
+        sentry.look();
         assert_eq!(names(directory.path()), [".config.locum-kept"]);
         assert_eq!(names(elsewhere.path()), ["git"]);
     }
 
     #[test]
-    fn what_another_lookout_moved_away_is_watched_over_from_then_on() {
+    fn what_another_sentry_moved_away_is_watched_over_from_then_on() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(".envrc");
         fs::write(&path, "made by another command").unwrap();
-        let mut lookout = lookout(directory.path(), &[]);
-        lookout.look();
+        let mut sentry = sentry(directory.path(), &[]);
+        sentry.look();
         assert!(path.exists(), "what was there is not this command's");
         // A person's editor replaces a file.
         fs::write(directory.path().join("new"), "").unwrap();
         fs::rename(directory.path().join("new"), &path).unwrap();
-        assert!(!lookout.has_news() && path.exists());
+        assert!(!sentry.has_news() && path.exists());
         fs::rename(&path, directory.path().join(".envrc.locum-kept")).unwrap();
         fs::write(&path, "made by this one").unwrap();
-        assert!(lookout.has_news());
-        lookout.look();
+        assert!(sentry.has_news());
+        sentry.look();
         assert_eq!(names(directory.path()), [".envrc.locum-kept", ".envrc.locum-kept-2"]);
     }
 
     #[test]
     fn without_news_from_the_kernel_one_looks_again_and_again() {
         let directory = tempfile::tempdir().unwrap();
-        let mut lookout = lookout(directory.path(), &[".mcp.json"]);
-        lookout.news = None;
+        let mut sentry = sentry(directory.path(), &[".mcp.json"]);
+        sentry.news = None;
         fs::write(directory.path().join(".mcp.json"), "").unwrap();
-        assert!(lookout.has_news());
-        lookout.look();
+        assert!(sentry.has_news());
+        sentry.look();
         assert_eq!(names(directory.path()), [".mcp.json.locum-kept"]);
     }
 }
