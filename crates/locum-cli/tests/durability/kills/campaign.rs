@@ -276,8 +276,10 @@ impl Campaign {
                 Outcome::Cancelled { .. } => Err("cancelled".to_owned()),
             };
             if told.lost >= LOST_MAX {
-                // Chance has killed whoever worked on it as often as a task may lose somebody.
-                let interrupted = Err(format!("Interrupted: its worker process ended {LOST_MAX} times before it did"));
+                // Chance has killed whoever worked on it as often as a task may lose somebody, or once more: the last
+                // before it had recorded the end.
+                let interrupted = format!("Interrupted: its worker process ended {} times before it did", told.lost);
+                let interrupted = Err(interrupted);
                 assert_eq!(outcome, interrupted, "{context}");
                 texts.insert(id, interrupted);
                 continue;
