@@ -78,7 +78,7 @@ const FIRST: &str = "Begin with:
   locum run explore \"Where is the retry loop?\"
   locum help run
 
-Exit status: 0 as asked, 1 failed or refused, 2 not understood, 3 the project is not trusted, 124 the
+Exit status: 0 as asked, 1 failed or refused, 2 not understood, 3 the project is not trusted, 124 the \
 time was over, 130 interrupted.";
 
 /// A command line that shows examples with its help.

@@ -37,7 +37,7 @@ use crate::traces::Collector;
 use crate::web::Dialer;
 use crate::writers::Others;
 
-/// Builds an engine and the first [`Desk`] of it.
+/// Builds an engine and the first [`Desk`](crate::Desk) of it.
 ///
 /// Everything has a default, and the order of the calls matters only among those for one name: a later agent, tool or
 /// model replaces an earlier one. Without any of them there is a store in memory, the session `main`, the working
@@ -271,7 +271,7 @@ impl DeskBuilder {
     }
 
     /// The directory in which processes of the user listen to what tasks of others say while they say it; nobody hears
-    /// it if this is left out. See [`Desk::overhear`].
+    /// it if this is left out. See [`Desk::overhear`](crate::Desk::overhear).
     #[must_use]
     pub fn ears(mut self, directory: impl Into<PathBuf>) -> Self {
         self.ears = Some(directory.into());
