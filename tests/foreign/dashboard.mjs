@@ -159,9 +159,10 @@ async function look(url, token, browser) {
   }
   const place = await page.locator("section[aria-label=Task]").boundingBox();
   check("the task is seen beside its row, however far down that is", place.y >= 0 && place.y < 100);
-  // What else the machine does only ever adds to a wait: the shortest is what a click costs.
   const shown = waits.map((wait) => wait.toFixed(0)).join(", ");
-  check(`with 1000 tasks a click is answered within 100 ms (${shown} ms)`, Math.min(...waits) < 100);
+  // What else the machine does adds to some waits; most of them must be within what is promised.
+  const median = waits.toSorted((one, other) => one - other)[Math.floor(waits.length / 2)];
+  check(`with 1000 tasks a click is answered within 100 ms (${shown} ms)`, median < 100);
   await page.screenshot({ path: join(folder, "tasks-thousand.png") });
 
   check(`no error on the console: ${errors.join("; ")}`, errors.length === 0);
