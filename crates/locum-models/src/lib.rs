@@ -22,6 +22,7 @@ mod openai_chat;
 mod openai_responses;
 
 mod calls;
+mod chosen;
 mod encoding;
 mod failure;
 mod governor;

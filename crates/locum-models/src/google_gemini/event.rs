@@ -8,12 +8,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::chosen::{Chosen, Indexed};
+
 /// A `GenerateContentResponse`, or an error.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
-    pub(super) candidates: Option<Vec<Candidate<'a>>>,
+    pub(super) candidates: Option<Chosen<Candidate<'a>>>,
     pub(super) prompt_feedback: Option<Feedback>,
     pub(super) usage_metadata: Option<Usage>,
     #[serde(borrow)]
@@ -28,6 +30,12 @@ pub(super) struct Candidate<'a> {
     pub(super) content: Option<Content<'a>>,
     pub(super) finish_reason: Option<String>,
     pub(super) finish_message: Option<String>,
+}
+
+impl Indexed for Candidate<'_> {
+    fn index(&self) -> Option<u64> {
+        self.index
+    }
 }
 
 #[derive(Deserialize)]

@@ -93,8 +93,7 @@ impl Partial {
         if let Some(reason) = chunk.prompt_feedback.and_then(|feedback| feedback.block_reason) {
             self.blocked = Some(reason);
         }
-        // More than one candidate is never asked for.
-        let candidate = chunk.candidates.into_iter().flatten().find(|one| one.index.unwrap_or_default() == 0);
+        let candidate = chunk.candidates.and_then(|candidates| candidates.0);
         let spoke = candidate.is_some_and(|candidate| self.take_candidate(candidate, deltas));
         if !spoke {
             deltas(Delta::Alive);

@@ -7,11 +7,13 @@ use locum_core::usage::TokenCount;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::chosen::{Chosen, Indexed};
+
 /// A `chat.completion.chunk`, a `chat.completion`, or an error.
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
-    pub(super) choices: Option<Vec<Choice<'a>>>,
+    pub(super) choices: Option<Chosen<Choice<'a>>>,
     pub(super) usage: Option<Usage>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -28,6 +30,12 @@ pub(super) struct Choice<'a> {
     pub(super) message: Option<Delta<'a>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Cow<'a, str>>,
+}
+
+impl Indexed for Choice<'_> {
+    fn index(&self) -> Option<u64> {
+        self.index
+    }
 }
 
 #[derive(Deserialize)]

@@ -73,9 +73,7 @@ impl Draft for Partial {
         if chunk.usage.is_some() {
             self.usage = chunk.usage;
         }
-        // More than one choice is never asked for.
-        let choice = chunk.choices.into_iter().flatten().find(|choice| choice.index.unwrap_or_default() == 0);
-        match choice {
+        match chunk.choices.and_then(|choices| choices.0) {
             Some(choice) => self.take_choice(choice, deltas),
             None => {
                 deltas(Delta::Alive);
