@@ -35,14 +35,13 @@ pub(super) struct Given<'a> {
 impl Given<'_> {
     /// The receipt of a task; `sandbox` is what its commands are shut into, if it runs any.
     pub(super) fn receipt(&self, found: &Found, sandbox: Option<&str>) -> Receipt {
-        let named = |(field, mut value): (Field, ValueReceipt)| {
-            // What was asked for, what is given and why is said of these beside it already.
-            if matches!(field, Field::Model | Field::Tools) {
-                value = ValueReceipt { requested: None, effective: None, why: None, ..value };
-            }
-            (receipt_name(field).to_owned(), value)
-        };
         let agent = &self.completed.agent;
+        let said = said(agent);
+        // What was asked for, what is given and why is said of these beside it already.
+        let beside = |from: String| ValueReceipt { requested: None, effective: None, from, why: None };
+        let model = (Field::Model, beside(self.model_from(&said)));
+        let tools = (Field::Tools, beside(self.said_by(Field::Tools.as_str(), &said)));
+        let origins = [model, tools].into_iter().chain(self.other_values(&said));
         let kept = unhonoured(agent).into_iter();
         Receipt {
             agent: AgentReceipt {
@@ -58,7 +57,7 @@ impl Given<'_> {
             sandbox: sandbox.map(str::to_owned),
             mcp_servers: self.granted.servers.clone(),
             mcp_sandboxes: self.granted.sandboxes.clone(),
-            origins: self.values(&said(agent)).into_iter().map(named).collect(),
+            origins: origins.map(|(field, value)| (receipt_name(field).to_owned(), value)).collect(),
             not_honoured: kept.map(|(name, why)| Dropped { name: name.to_owned(), why: why.to_owned() }).collect(),
         }
     }
@@ -84,34 +83,29 @@ impl Given<'_> {
 
     /// The values that every task has; `said` is what its agent says.
     fn values(&self, said: &[(&'static str, Json)]) -> Vec<(Field, ValueReceipt)> {
-        let asked =
-            |field: Field| said.iter().find(|(name, _)| *name == field.as_str()).map(|(_, value)| value.clone());
-        let value = |field: Field, called: Option<Json>, effective: Json, why: Option<String>| {
-            let from = if called.is_some() { CALL.to_owned() } else { self.said_by(field.as_str(), said) };
-            (field, ValueReceipt { requested: called.or_else(|| asked(field)), effective: Some(effective), from, why })
-        };
         let model = &self.choice.receipt;
         // Who was named is no reason; why nobody was, or who among several, is one.
         let is_reasoned = self.choice.by == ChosenBy::Session || !self.choice.runners_up.is_empty();
         let model = ValueReceipt {
             requested: model.requested.as_ref().map(|name| json!(name)),
             effective: Some(json!(model.effective)),
-            from: match self.choice.by {
-                ChosenBy::Call => CALL.to_owned(),
-                ChosenBy::Agent => self.said_by(Field::Model.as_str(), said),
-                ChosenBy::Session => "session".to_owned(),
-            },
+            from: self.model_from(said),
             why: is_reasoned.then(|| model.why.clone()),
         };
         let dropped: Vec<String> =
             self.granted.receipt.dropped.iter().map(|tool| format!("without {}: {}", tool.name, tool.why)).collect();
         let dropped = (!dropped.is_empty()).then(|| dropped.join("; "));
+        let tools = self.value(said, Field::Tools, None, json!(self.granted.receipt.effective), dropped);
+        [(Field::Model, model), tools].into_iter().chain(self.other_values(said)).collect()
+    }
+
+    /// Those of them that a receipt tells nowhere else.
+    fn other_values(&self, said: &[(&'static str, Json)]) -> Vec<(Field, ValueReceipt)> {
+        let value = |field, called, effective, why| self.value(said, field, called, effective, why);
         let unreached = &self.granted.unreached;
         let unreached = (!unreached.is_empty()).then(|| unreached.join("; "));
         let isolation = self.entry.isolation.map(|asked| json!(asked));
         let mut values = vec![
-            (Field::Model, model),
-            value(Field::Tools, None, json!(self.granted.receipt.effective), dropped),
             value(Field::MaxTurns, None, json!(self.max_turns), self.clamped.map(str::to_owned)),
             value(Field::Isolation, isolation, json!(self.isolation), None),
             value(Field::McpServers, None, json!(self.granted.servers), unreached),
@@ -120,6 +114,28 @@ impl Given<'_> {
             values.push(value(Field::Timeout, self.entry.timeout.map(|asked| json!(asked)), json!(seconds), None));
         }
         values
+    }
+
+    fn value(
+        &self,
+        said: &[(&'static str, Json)],
+        field: Field,
+        called: Option<Json>,
+        effective: Json,
+        why: Option<String>,
+    ) -> (Field, ValueReceipt) {
+        let from = if called.is_some() { CALL.to_owned() } else { self.said_by(field.as_str(), said) };
+        let asked = || said.iter().find(|(name, _)| *name == field.as_str()).map(|(_, value)| value.clone());
+        (field, ValueReceipt { requested: called.or_else(asked), effective: Some(effective), from, why })
+    }
+
+    /// Who chose the model.
+    fn model_from(&self, said: &[(&'static str, Json)]) -> String {
+        match self.choice.by {
+            ChosenBy::Call => CALL.to_owned(),
+            ChosenBy::Agent => self.said_by(Field::Model.as_str(), said),
+            ChosenBy::Session => "session".to_owned(),
+        }
     }
 
     /// Who said what the agent asks for: itself, or one of its fallbacks.

@@ -49,11 +49,13 @@ impl Repetition {
 
     /// How many times in a row the last turns, so many of them, came in the same order. Equal turns are no round.
     fn rounds(&self, period: usize) -> u32 {
-        let turns: Vec<u64> = self.turns.iter().rev().copied().collect();
-        let Some(last) = turns.get(..period).filter(|round| round.iter().any(|turn| turn != &round[0])) else {
+        let turns = self.turns.len();
+        let back = |place: usize| self.turns[turns - 1 - place];
+        if turns < period || (1..period).all(|place| back(place) == back(0)) {
             return 0;
-        };
-        let same = turns.chunks_exact(period).take_while(|round| *round == last).count();
+        }
+        let is_same = |round: &usize| (0..period).all(|place| back(round * period + place) == back(place));
+        let same = (0..turns / period).take_while(is_same).count();
         u32::try_from(same).unwrap_or(u32::MAX)
     }
 }
@@ -72,7 +74,11 @@ fn hash_value(value: &Value, print: &mut DefaultHasher) {
     match value {
         Value::Null => {}
         Value::Bool(flag) => flag.hash(print),
-        Value::Number(number) => number.to_string().hash(print),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => number.hash(print),
+            (None, Some(number)) => number.hash(print),
+            (None, None) => number.as_f64().map(f64::to_bits).hash(print),
+        },
         Value::String(text) => text.hash(print),
         Value::Array(items) => {
             items.len().hash(print);
