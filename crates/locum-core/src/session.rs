@@ -12,7 +12,7 @@ use crate::agent::AgentSpec;
 use crate::budget::{PurseKey, PurseState};
 use crate::ids::{AgentName, TaskId, Timestamp, Uid};
 use crate::protocol::response::{BoardTask, Entry, KeyLine, SnapshotLine};
-use crate::task::event::Parked;
+use crate::task::event::{Parked, TaskEvent};
 use crate::task::outcome::Status;
 use crate::task::plan::Plan;
 
@@ -208,4 +208,6 @@ pub struct Acceptance {
     pub parked: Option<Parked>,
     /// The key under which the same request finds it again, and what was asked.
     pub idempotency: Option<(String, u64)>,
+    /// The announcement of its first turn, where that is written together with the acceptance.
+    pub first_turn: Option<TaskEvent>,
 }

@@ -3,6 +3,7 @@
 //! [`Task::apply`] is the only place that changes a task, [`Task::next_step`] (in `step`) the only one that decides
 //! what it does next. Both are pure, so a task can be cut after any event and continued by another process.
 
+mod beginning;
 pub mod errand;
 pub mod event;
 pub mod files;
@@ -35,7 +36,7 @@ use event::{HandedOn, ModelFailure, Parked, StopCause};
 use funds::Funds;
 use plan::{HandOn, ModelName};
 use repetition::Repetition;
-use tooling::{PendingCall, ToolState};
+use tooling::{PendingCall, ToolState, chars_of};
 
 /// Told to the model in its last turn.
 pub const LAST_TURN_NOTICE: &str =
@@ -341,7 +342,7 @@ impl Task {
         }
         self.spent.tool_replies += 1;
         let pending = |call: ToolCall| {
-            self.conversation.chars += call.name.chars().count() + call.input.to_string().chars().count();
+            self.conversation.chars += call.name.chars().count() + chars_of(&call.input);
             PendingCall { call, state: ToolState::Asked }
         };
         self.phase = Phase::Tooling(calls.into_iter().map(pending).collect());

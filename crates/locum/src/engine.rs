@@ -151,6 +151,11 @@ impl Engine {
         }
     }
 
+    /// Whether a task that may start is driven here from the moment in which it is accepted.
+    pub(crate) fn asks_at_once(&self, plan: &Plan) -> bool {
+        self.executor == Executor::InProcess && !self.is_apart(plan)
+    }
+
     /// Takes a decision inside the store's transaction, and brings out what it said.
     pub(crate) async fn decide<T: Send + 'static>(
         self: &Arc<Self>,

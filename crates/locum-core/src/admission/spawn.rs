@@ -135,7 +135,7 @@ impl Admission<'_> {
             receipt::check_losses(&plan)?;
         }
         let idempotency = entry.idempotency_key.clone().map(|key| (key, fingerprint));
-        Ok(Admitted::New(Box::new(Acceptance { plan: Arc::new(plan), parked, idempotency })))
+        Ok(Admitted::New(Box::new(Acceptance { plan: Arc::new(plan), parked, idempotency, first_turn: None })))
     }
 
     fn same_request(&self, entry: &SpawnEntry, fingerprint: u64) -> Result<Option<IdempotentTask>, Refusal> {

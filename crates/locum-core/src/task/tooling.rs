@@ -1,5 +1,9 @@
 //! The tool calls of a reply, from being asked for to their answers in the conversation.
 
+use std::fmt::{self, Write as _};
+
+use serde_json::Value;
+
 use super::{Phase, Task};
 use crate::transcript::{Intent, Message, Repeat, ToolCall, ToolEnd, ToolOutput};
 
@@ -78,4 +82,19 @@ impl Task {
             self.conversation.messages.push(Message::Tool { call_id: call.id, name: call.name, output });
         }
     }
+}
+
+/// How many characters a value has when it is written.
+pub(super) fn chars_of(value: &Value) -> usize {
+    struct Count(usize);
+    impl fmt::Write for Count {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.chars().count();
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting never fails.
+    write!(count, "{value}").ok();
+    count.0
 }

@@ -4,13 +4,15 @@ use std::slice;
 
 use locum_core::admission::{Admitted, Processes, Worktrees};
 use locum_core::agent::Isolation;
+use locum_core::budget::{Purse, PurseKey};
 use locum_core::ids::TaskId;
 use locum_core::permission::HostPattern;
 use locum_core::protocol::{FaceDefaults, Refusal, SpawnEntry};
 use locum_core::session::{Acceptance, IdempotentTask, KnownTask};
-use locum_core::task::Status;
 use locum_core::task::event::Parked;
 use locum_core::task::plan::{Among, HandOn};
+use locum_core::task::{Status, Task, TaskEvent};
+use locum_core::usage::Budget;
 use serde_json::{Value, json};
 
 use crate::world::{World, agent_name, spawn_entry, uid};
@@ -233,6 +235,30 @@ fn dependencies_park_a_task_and_are_named_once() {
     assert_eq!(plan.start.depends_on, [TaskId::new(2), TaskId::new(1)]);
     assert_eq!(plan.start.hand_on, HandOn::Blocks);
     assert_eq!(plan.task_id, TaskId::new(3));
+}
+
+#[test]
+fn a_first_turn_is_announced_with_the_acceptance_where_nothing_comes_before_it() {
+    let mut world = World::new();
+    world.know(1, Status::Running);
+    let announced = |world: &World, more: Value| {
+        let mut entry = json!({"agent": "reader", "task": "t"});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut acceptance = world.accept(entry);
+        acceptance.announce_first_turn();
+        let (task, records) = acceptance.begin().unwrap();
+        assert_eq!(task.seq(), records.len() as u64);
+        // Whoever reads it back sees the same task, whose call may be lost.
+        assert_eq!(Task::replay(records).unwrap().status(), task.status());
+        matches!(acceptance.first_turn, Some(TaskEvent::TurnStarted { turn: 1, .. }))
+    };
+    assert!(announced(&world, json!({})));
+    assert!(!announced(&world, json!({"depends_on": ["t_01"]})), "it waits");
+    let above =
+        Purse { key: PurseKey::Session, limit: Budget { max_input_tokens: Some(100_000), ..Budget::default() } };
+    world.called_by_task(&["read"], 1);
+    world.caller.parent.as_mut().unwrap().purses = vec![above];
+    assert!(!announced(&world, json!({})), "it draws from a purse");
 }
 
 #[test]

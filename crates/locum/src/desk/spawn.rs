@@ -11,9 +11,8 @@ use locum_core::protocol::response::Spawned;
 use locum_core::protocol::{FaceDefaults, Refusal, Response, SpawnEntry};
 use locum_core::session::{Acceptance, Lookup, SessionChange};
 use locum_core::task::errand::Form;
-use locum_core::task::event::TaskEvent;
 use locum_core::task::plan::{Among, Plan};
-use locum_core::task::{Record, Status, Task};
+use locum_core::task::{Status, Task};
 
 use super::Desk;
 use crate::engine::{Executor, store_refusal};
@@ -129,8 +128,13 @@ impl Desk {
             if let Some(form) = form {
                 admission::errand::keep(form, &orders, &mut verdicts);
             }
-            let accepted = verdicts.iter().filter_map(|verdict| match verdict {
-                Ok(Admitted::New(acceptance)) => Some(SessionChange::Accept(acceptance.clone())),
+            let accepted = verdicts.iter_mut().filter_map(|verdict| match verdict {
+                Ok(Admitted::New(acceptance)) => {
+                    if engine.asks_at_once(&acceptance.plan) {
+                        acceptance.announce_first_turn();
+                    }
+                    Some(SessionChange::Accept(acceptance.clone()))
+                }
                 Ok(Admitted::Same(_)) | Err(_) => None,
             });
             Ok((accepted.collect(), verdicts))
@@ -261,11 +265,8 @@ fn first_refusal(verdicts: &[Result<Admitted, Refusal>]) -> Option<(usize, &Refu
 
 /// The task as it was accepted, without reading it back, where nothing has happened to it since.
 fn task_of(row: &TaskRow, acceptance: &Acceptance) -> Option<Task> {
-    if row.summary.seq != 1 {
-        return None;
-    }
-    let event = TaskEvent::Accepted { plan: Arc::clone(&acceptance.plan), parked: acceptance.parked };
-    Task::accepted(Record { seq: 1, at: acceptance.plan.created_at, event }).ok()
+    let (task, _) = acceptance.begin().ok()?;
+    (row.summary.seq == task.seq()).then_some(task)
 }
 
 fn lookup_for(orders: &[Order]) -> Lookup {

@@ -43,6 +43,7 @@ cases! {
         ids_are_consecutive_and_not_consumed_by_refusals,
         sessions_and_projects_are_apart,
         accepted_tasks_are_rows_with_a_log,
+        a_first_turn_is_kept_with_the_acceptance,
         a_view_counts_what_runs_and_what_was_ever_accepted,
         agents_are_defined_and_redefined,
         looking_changes_nothing,

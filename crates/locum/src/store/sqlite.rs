@@ -3,10 +3,12 @@
 //! One thread writes and commits together whatever is waiting for it; one thread reads. Work goes to them as
 //! functions over a connection, and this file says which function goes where.
 
+mod accepting;
 mod attic;
 mod board;
 mod context;
 mod failure;
+mod job;
 mod leases;
 mod logs;
 mod reader;
@@ -15,6 +17,7 @@ mod schema;
 mod sessions;
 mod shelf;
 mod spending;
+mod standing;
 mod tail;
 mod writer;
 
@@ -119,7 +122,9 @@ impl Sessions for SqliteStore {
         decision: Decision,
     ) -> BoxFuture<'_, Result<Decided, DecideError>> {
         let session = session.clone();
+        let mut decision = Some(decision);
         let work = self.writer.write_undoing(move |connection| {
+            let Some(decision) = decision.take() else { return Err(Error::Failed("it was decided before".into())) };
             let decided = sessions::decide(connection, &session, &lookup, holder, decision)?;
             let notice = Notice::when(decided.as_ref().is_ok_and(|decided| !decided.accepted.is_empty()));
             Ok((decided, notice))
@@ -191,7 +196,10 @@ impl Leases for SqliteStore {
 
     fn claim(&self, uid: &Uid, owner: OwnerId, dead: Vec<OwnerId>) -> BoxFuture<'_, Result<Option<Lease>, Error>> {
         let uid = uid.clone();
-        Box::pin(self.writer.write(move |connection| Ok((leases::claim(connection, uid, owner, &dead)?, Notice::None))))
+        Box::pin(
+            self.writer
+                .write(move |connection| Ok((leases::claim(connection, uid.clone(), owner, &dead)?, Notice::None))),
+        )
     }
 
     fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), Error>> {

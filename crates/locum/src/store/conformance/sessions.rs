@@ -1,13 +1,14 @@
 //! Sessions: decisions, their views, and the lists of tasks.
 
+use locum_core::admission::Caller;
 use locum_core::agent::AgentSpec;
 use locum_core::ids::{AgentName, SessionId, SessionKey};
 use locum_core::protocol::{Code, Refusal};
-use locum_core::session::{ContextLookup, Lookup, SessionChange};
+use locum_core::session::{ContextLookup, Lookup, SessionChange, SessionView};
 use locum_core::task::{Task, TaskEvent};
 
 use super::fixture::*;
-use crate::store::{DecideError, Error, Store, TaskQuery};
+use crate::store::{DecideError, Error, Position, Store, TaskQuery};
 
 fn agent(name: &str, prompt: &str, version: u32) -> SessionChange {
     let mut agent = AgentSpec::new(AgentName::parse(name).unwrap(), "Knows.", prompt);
@@ -57,6 +58,33 @@ pub(super) async fn accepted_tasks_are_rows_with_a_log(store: &dyn Store) {
     assert_eq!((&row.summary, row.owner, row.collected), (&summary, Some(ME), false));
     assert_eq!(row.session, session("main"));
     assert_eq!(decided.accepted, [row]);
+}
+
+pub(super) async fn a_first_turn_is_kept_with_the_acceptance(store: &dyn Store) {
+    let session = session("main");
+    let admitting = admission(&session, vec![order("a"), queued("b", 1)], Caller::orchestrator());
+    let announcing = Box::new(move |view: &SessionView| {
+        let mut changes = admitting(view)?;
+        for change in &mut changes {
+            let SessionChange::Accept(acceptance) = change else { continue };
+            acceptance.announce_first_turn();
+        }
+        Ok(changes)
+    });
+    let decided = store.decide(&session, Lookup::default(), Some(ME), announcing).await.unwrap();
+    let asking = "turn 1: asking the model";
+    let row = &decided.accepted[0];
+    assert_eq!((row.summary.seq, row.summary.standing.activity.as_deref()), (2, Some(asking)));
+    assert_eq!(decided.accepted[1].summary.seq, 1, "what is parked announces nothing");
+    let log = log(store, "a").await;
+    let events: Vec<(u64, bool)> =
+        log.iter().map(|record| (record.seq, matches!(record.event, TaskEvent::TurnStarted { turn: 1, .. }))).collect();
+    assert_eq!(events, [(1, false), (2, true)]);
+    let told = store.tail(&session, Position::default(), 9).await.unwrap();
+    let told: Vec<(&str, u64)> = told.records.iter().map(|placed| (placed.uid.as_str(), placed.record.seq)).collect();
+    assert_eq!(told, [("a", 1), ("a", 2), ("b", 1)]);
+    append(store, &lease("a"), reply("Done.".to_owned())).await.unwrap();
+    assert_eq!(store.tasks(TaskQuery::Uids(vec![uid("a")])).await.unwrap()[0].summary.seq, 3);
 }
 
 pub(super) async fn a_view_counts_what_runs_and_what_was_ever_accepted(store: &dyn Store) {

@@ -3,7 +3,6 @@
 use locum_core::budget::{self, Drawn};
 use locum_core::ids::{SessionKey, TaskId};
 use locum_core::session::{Acceptance, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView};
-use locum_core::task::{Record, Task, TaskEvent};
 
 use super::tables::{SessionTable, Tables, TaskEntry};
 use crate::store::{Decided, Error, OwnerId, TaskRow, settling};
@@ -123,11 +122,11 @@ impl Tables {
     }
 
     fn accept(&mut self, acceptance: Acceptance, holder: Option<OwnerId>) -> Result<(), Error> {
-        let Acceptance { plan, parked, idempotency } = acceptance;
+        let (task, records) = acceptance.begin()?;
+        let Acceptance { plan, idempotency, .. } = acceptance;
         let (uid, task_id, key) = (plan.uid.clone(), plan.task_id, plan.session.clone());
         let counted_in = budget::counted_in(&plan);
-        let record = Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan, parked } };
-        let mut summary = Task::accepted(record.clone())?.summary();
+        let mut summary = task.summary();
         summary.standing.draw = None;
         let session = self.session(&key);
         session.count_spawn(counted_in);
@@ -140,14 +139,14 @@ impl Tables {
         }
         let row = TaskRow { session: key, summary, collected: false, owner: holder };
         self.accepted += 1;
+        self.order.extend(records.iter().map(|record| (uid.clone(), record.seq)));
         let entry = TaskEntry {
             age: self.accepted,
             row,
             epoch: u64::from(holder.is_some()),
             drawn: Drawn::default(),
-            records: vec![[record].into()],
+            records: vec![records.into()],
         };
-        self.order.push((uid.clone(), 1));
         self.tasks.insert(uid, entry);
         Ok(())
     }

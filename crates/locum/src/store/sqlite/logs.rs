@@ -3,13 +3,13 @@
 use locum_core::budget::{self, Draw, Scarce};
 use locum_core::ids::{Seq, Timestamp, Uid};
 use locum_core::task::Record;
-use locum_core::task::outcome::Status;
 use locum_core::task::summary::Standing;
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
-use super::rows::{EventRow, StandingRow, all, execute, first, undone_on_failure};
+use super::rows::{EventRow, abandon, all, execute, first, undone_on_failure};
 use super::shelf::SessionShelf;
 use super::spending;
+use super::standing::{Place, StandingRow};
 use crate::store::settling::{self, Shelf as _};
 use crate::store::{Appended, Error, Lease};
 
@@ -27,16 +27,6 @@ pub(super) struct Append {
     draw: Option<(Draw, bool)>,
     /// The race that is won with it.
     won: Option<Uid>,
-}
-
-/// A task in the database, as an append must find it.
-struct Place {
-    task: i64,
-    session: i64,
-    seq: Seq,
-    owner: Option<i64>,
-    epoch: i64,
-    is_running: bool,
 }
 
 impl Append {
@@ -97,22 +87,16 @@ impl Append {
 
     /// The task, if the lease is good and the log ends where these records begin.
     fn place(&self, connection: &Connection) -> Result<Place, Error> {
-        let query = "SELECT key, session, seq, owner, epoch, status = 'running' FROM tasks WHERE uid = ?1";
-        let place = first(connection, query, [self.lease.uid.as_str()], |row| {
-            Ok(Place {
-                task: row.get(0)?,
-                session: row.get(1)?,
-                seq: row.get::<_, i64>(2)?.cast_unsigned(),
-                owner: row.get(3)?,
-                epoch: row.get(4)?,
-                is_running: row.get(5)?,
-            })
+        let query = "SELECT key, session, status = 'running', seq, owner, epoch FROM tasks WHERE uid = ?1";
+        let found = first(connection, query, [self.lease.uid.as_str()], |row| {
+            let place = Place { task: row.get(0)?, session: row.get(1)?, is_running: row.get(2)? };
+            let seq = row.get::<_, i64>(3)?.cast_unsigned();
+            Ok((place, seq, row.get::<_, Option<i64>>(4)?, row.get::<_, i64>(5)?))
         })?;
-        let place = place.ok_or(Error::NotFound)?;
+        let (place, seq, owner, epoch) = found.ok_or(Error::NotFound)?;
         // Nobody holds a task that has ended.
-        let is_held = place.owner == Some(self.lease.owner.0.cast_signed());
-        if !is_held || place.epoch != self.lease.epoch.cast_signed() || place.seq.checked_add(1) != Some(self.numbers.0)
-        {
+        let is_held = owner == Some(self.lease.owner.0.cast_signed());
+        if !is_held || epoch != self.lease.epoch.cast_signed() || seq.checked_add(1) != Some(self.numbers.0) {
             return Err(Error::Conflict);
         }
         Ok(place)
@@ -122,15 +106,7 @@ impl Append {
     /// way of others: what fails before anything was written need not be undone.
     fn advance(&self, connection: &Connection, place: &Place) -> Result<(), Error> {
         insert_events(connection, place.task, &self.events)?;
-        let advanced = if place.is_running && self.standing.status == Status::Running {
-            // The common case: it leaves every column alone that an index or a trigger names.
-            let statement = "UPDATE tasks SET seq = ?2, activity = ?3, usage = ?4 WHERE key = ?1";
-            let standing = &self.standing;
-            let after = self.numbers.1.cast_signed();
-            execute(connection, statement, (place.task, after, &standing.activity, &standing.usage)).map(drop)
-        } else {
-            set_standing(connection, place.task, self.numbers.1, &self.standing)
-        };
+        let advanced = place.set(connection, self.numbers.1, &self.standing);
         advanced.inspect_err(|_| self.take_events_back(connection, place))
     }
 
@@ -147,31 +123,6 @@ impl Append {
             abandon(connection);
         }
     }
-}
-
-/// Ends the transaction with everything in it: half an append must not be committed.
-fn abandon(connection: &Connection) {
-    // Fails if SQLite has done it already.
-    connection.execute_batch("ROLLBACK").ok();
-}
-
-/// Notes how a task stands. Nobody holds one that has ended.
-pub(super) fn set_standing(connection: &Connection, task: i64, seq: Seq, standing: &StandingRow) -> Result<(), Error> {
-    let statement = "UPDATE tasks SET seq = :seq, status = :status, activity = :activity, usage = :usage, \
-                     error = :error, reason = :reason, completed_at = :completed_at, \
-                     owner = CASE WHEN :completed_at IS NULL THEN owner END WHERE key = :task";
-    let parameters = named_params! {
-        ":seq": seq.cast_signed(),
-        ":status": standing.status.as_str(),
-        ":activity": standing.activity,
-        ":usage": standing.usage,
-        ":error": standing.error,
-        ":reason": standing.reason,
-        ":completed_at": standing.completed_at,
-        ":task": task,
-    };
-    execute(connection, statement, parameters)?;
-    Ok(())
 }
 
 /// The rows that hold the records after `after`, still encoded: whoever asked decodes them. The first of them may hold

@@ -133,6 +133,12 @@ pub(super) fn undone_on_failure<T>(
     Ok(done)
 }
 
+/// Ends the transaction with everything in it: half of what belongs together must not be committed.
+pub(super) fn abandon(connection: &Connection) {
+    // Fails if SQLite has done it already.
+    connection.execute_batch("ROLLBACK").ok();
+}
+
 /// Runs a statement and says how many rows it changed.
 pub(super) fn execute(
     connection: &Connection,
@@ -176,30 +182,6 @@ impl EventRow {
         let timed: Vec<(i64, TaskEvent)> = decode(&self.json)?;
         let record = |(seq, (at, event))| Record { seq, at: Timestamp::from_millis(at), event };
         Ok((self.seq..).zip(timed).map(record).collect())
-    }
-}
-
-/// A standing as it is kept.
-#[derive(Debug)]
-pub(super) struct StandingRow {
-    pub(super) status: Status,
-    pub(super) activity: Option<String>,
-    pub(super) usage: String,
-    pub(super) error: Option<String>,
-    pub(super) reason: Option<&'static str>,
-    pub(super) completed_at: Option<i64>,
-}
-
-impl StandingRow {
-    pub(super) fn encode(standing: Standing) -> Result<Self, Error> {
-        Ok(Self {
-            status: standing.status,
-            usage: encode(&standing.usage)?,
-            activity: standing.activity,
-            error: standing.error,
-            reason: standing.reason.map(Reason::as_str),
-            completed_at: standing.completed_at.map(Timestamp::millis),
-        })
     }
 }
 

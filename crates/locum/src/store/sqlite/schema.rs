@@ -21,6 +21,7 @@ const STEPS: &[M<'static>] = &[
     M::up(include_str!("schema_4.sql")),
     M::up(include_str!("schema_5.sql")),
     M::up(include_str!("schema_6.sql")),
+    M::up(include_str!("schema_7.sql")),
 ];
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(STEPS);
 

@@ -7,13 +7,11 @@ use locum_core::budget::{self, PurseKey};
 use locum_core::ids::{SessionId, SessionKey, TaskId, Timestamp, Uid};
 use locum_core::protocol::Refusal;
 use locum_core::session::{Acceptance, IdempotentTask, KnownTask, Lookup, SessionChange, SessionView};
-use locum_core::task::{Record, Task, TaskEvent};
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
-use super::logs::insert_events;
+use super::accepting::AcceptedTask;
 use super::rows::{
-    EventRow, StandingRow, all, count, decode, encode, execute, first, known_task, name, select_tasks, task_row,
-    undone_on_failure,
+    abandon, all, count, decode, encode, execute, first, known_task, name, select_tasks, task_row, undone_on_failure,
 };
 use super::shelf::settle;
 use super::spending;
@@ -46,11 +44,28 @@ pub(super) fn decide(
         Ok(changes) => changes,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    if session.is_some() && matches!(changes.as_slice(), [SessionChange::Collect { .. }]) {
-        // One statement: it is done, or refused and nothing was written.
-        return write(connection, key, session.as_ref(), holder, changes).map(Ok);
+    if let Some(session) = &session
+        && session.takes_whole(&changes)
+    {
+        return write(connection, key, Some(session), holder, changes).map(Ok);
     }
     undone_on_failure(connection, || write(connection, key, session.as_ref(), holder, changes)).map(Ok)
+}
+
+impl KeptSession {
+    /// Whether changes leave nothing behind if they fail, without the price of a savepoint: one statement, or one task
+    /// that starts at once and moves no other.
+    fn takes_whole(&self, changes: &[SessionChange]) -> bool {
+        match changes {
+            [SessionChange::Collect { .. }] => true,
+            [SessionChange::Accept(acceptance)] => {
+                let Acceptance { plan, parked, idempotency, .. } = &**acceptance;
+                let is_counted_here = matches!(budget::counted_in(plan), None | Some(PurseKey::Session));
+                parked.is_none() && idempotency.is_none() && is_counted_here && self.unfinished == self.running
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Writes what a decision changes.
@@ -62,8 +77,11 @@ fn write(
     changes: Vec<SessionChange>,
 ) -> Result<Decided, Error> {
     let next_task = session.map_or(1, |session| session.next_task);
+    let is_anything_parked = session.is_some_and(|session| session.unfinished > session.running);
     let session = session.map_or_else(|| insert_session(connection, key), |session| Ok(session.id))?;
-    let mut changing = Changing { connection, key, session, holder, next_task, delegated: 0, accepted: Vec::new() };
+    let accepted = Vec::new();
+    let mut changing =
+        Changing { connection, key, session, holder, next_task, delegated: 0, accepted, is_anything_parked };
     let mut at = None;
     for change in changes {
         if let SessionChange::Accept(acceptance) = &change {
@@ -79,12 +97,12 @@ fn find_session(connection: &Connection, key: &SessionKey) -> Result<Option<Kept
                  WHERE project = ?1 AND name = ?2";
     first(connection, query, (&key.project, key.id.as_str()), |row| {
         Ok(KeptSession {
-            id: row.get("id")?,
-            archived: row.get("archived")?,
-            next_task: row.get("next_task")?,
-            running: row.get("running")?,
-            unfinished: row.get("unfinished")?,
-            delegated: row.get("delegated")?,
+            id: row.get(0)?,
+            archived: row.get(1)?,
+            next_task: row.get(2)?,
+            running: row.get(3)?,
+            unfinished: row.get(4)?,
+            delegated: row.get(5)?,
         })
     })
 }
@@ -149,7 +167,8 @@ struct Changing<'a> {
     holder: Option<OwnerId>,
     next_task: u32,
     delegated: u32,
-    accepted: Vec<TaskRow>,
+    accepted: Vec<AcceptedTask>,
+    is_anything_parked: bool,
 }
 
 impl Changing<'_> {
@@ -187,75 +206,52 @@ impl Changing<'_> {
     }
 
     fn accept(&mut self, acceptance: Acceptance) -> Result<(), Error> {
-        let Acceptance { plan, parked, idempotency } = acceptance;
+        let plan = &acceptance.plan;
         let task_id = plan.task_id;
         if task_id.number() < self.next_task || plan.session != *self.key {
             return Err(Error::Corrupt(format!("{task_id} was accepted under an id that is taken")));
         }
         self.next_task = task_id.number() + 1;
-        match budget::counted_in(&plan) {
+        match budget::counted_in(plan) {
             None => {}
             Some(PurseKey::Session) => self.delegated += 1,
             Some(key) => spending::count_spawn(self.connection, self.session, &key)?,
         }
-        let record = Record { seq: 1, at: plan.created_at, event: TaskEvent::Accepted { plan, parked } };
-        let event = EventRow::encode(&record, &[])?;
-        let mut summary = Task::accepted(record)?.summary();
-        summary.standing.draw = None;
-        let row = TaskRow { session: self.key.clone(), summary, collected: false, owner: self.holder };
-        let task = self.insert_task(&row)?;
-        insert_events(self.connection, task, &event)?;
-        if let Some((key, fingerprint)) = idempotency {
+        let accepted = AcceptedTask::encode(&acceptance, self.holder)?;
+        let task = accepted.insert(self.connection, self.session)?;
+        if let Some((key, fingerprint)) = acceptance.idempotency {
             // Two tasks of one request may name the same key; it stands for the first.
             let statement = "INSERT INTO idempotency (session, key, fingerprint, task) VALUES (?1, ?2, ?3, ?4) \
                              ON CONFLICT DO NOTHING";
             execute(self.connection, statement, (self.session, key, fingerprint.cast_signed(), task))?;
         }
-        self.accepted.push(row);
+        self.is_anything_parked |= !accepted.is_running();
+        self.accepted.push(accepted);
         Ok(())
-    }
-
-    fn insert_task(&self, row: &TaskRow) -> Result<i64, Error> {
-        let summary = &row.summary;
-        let standing = StandingRow::encode(summary.standing.clone())?;
-        let statement = "INSERT INTO tasks (uid, session, number, agent, parent, label, start, created_at, seq, \
-                         status, activity, usage, owner, epoch) \
-                         VALUES (:uid, :session, :number, :agent, :parent, :label, :start, :created_at, :seq, \
-                         :status, :activity, :usage, :owner, :epoch)";
-        let parameters = named_params! {
-            ":uid": summary.uid.as_str(),
-            ":session": self.session,
-            ":number": summary.task_id.number(),
-            ":agent": summary.agent.as_str(),
-            ":parent": summary.parent.as_ref().map(Uid::as_str),
-            ":label": summary.label,
-            ":start": encode(&summary.start)?,
-            ":created_at": summary.created_at.millis(),
-            ":seq": summary.seq.cast_signed(),
-            ":status": standing.status.as_str(),
-            ":activity": standing.activity,
-            ":usage": standing.usage,
-            ":owner": row.owner.map(|owner| owner.0.cast_signed()),
-            ":epoch": i64::from(row.owner.is_some()),
-        };
-        execute(self.connection, statement, parameters)?;
-        Ok(self.connection.last_insert_rowid())
     }
 
     /// Counts what was accepted, settles it, and says how it stands then.
     fn finish(mut self, at: Option<Timestamp>) -> Result<Decided, Error> {
         let Some(at) = at else { return Ok(Decided::default()) };
-        let statement = "UPDATE sessions SET next_task = ?2, spawned = spawned + ?3, delegated = delegated + ?4 \
-                         WHERE id = ?1";
-        let spawned = i64::try_from(self.accepted.len()).unwrap_or(i64::MAX);
-        execute(self.connection, statement, (self.session, self.next_task, spawned, self.delegated))?;
-        let moved = settle(self.connection, self.session, at)?;
+        // Nothing about these tasks can make it fail: it is the database that does.
+        self.count().inspect_err(|_| abandon(self.connection))?;
+        let moved = if self.is_anything_parked { settle(self.connection, self.session, at)? } else { Vec::new() };
+        let mut accepted: Vec<TaskRow> = self.accepted.drain(..).map(|accepted| accepted.row).collect();
         let changed: HashSet<&Uid> = moved.iter().collect();
-        for row in self.accepted.iter_mut().filter(|row| changed.contains(&row.summary.uid)) {
+        for row in accepted.iter_mut().filter(|row| changed.contains(&row.summary.uid)) {
             let query = select_tasks!("WHERE uid = ?1");
             *row = first(self.connection, query, [row.summary.uid.as_str()], task_row)?.ok_or(Error::NotFound)?;
         }
-        Ok(Decided { accepted: self.accepted, moved })
+        Ok(Decided { accepted, moved })
+    }
+
+    fn count(&self) -> Result<(), Error> {
+        let statement = "UPDATE sessions SET next_task = ?2, spawned = spawned + ?3, delegated = delegated + ?4, \
+                         unfinished = unfinished + ?3, running = running + ?5 WHERE id = ?1";
+        let number = |tasks: usize| i64::try_from(tasks).unwrap_or(i64::MAX);
+        let spawned = number(self.accepted.len());
+        let running = number(self.accepted.iter().filter(|accepted| accepted.is_running()).count());
+        execute(self.connection, statement, (self.session, self.next_task, spawned, self.delegated, running)).map(drop)
     }
 }
 

@@ -10,8 +10,9 @@ use locum_core::task::summary::{Standing, TaskSummary};
 use rusqlite::Connection;
 
 use super::leases;
-use super::logs::{decode_events, events, forget_commands, insert_events, set_standing, task_key};
-use super::rows::{EventRow, StandingRow, all, first, select_tasks, task_row};
+use super::logs::{decode_events, events, forget_commands, insert_events, task_key};
+use super::rows::{EventRow, all, first, select_tasks, task_row};
+use super::standing::{Place, StandingRow};
 use crate::store::settling::{self, Shelf, outcome_of};
 use crate::store::{Command, Error};
 
@@ -106,12 +107,15 @@ impl Shelf for SessionShelf<'_> {
 
     fn write(&mut self, uid: &Uid, record: Record, standing: Standing) -> Result<(), Error> {
         let standing = StandingRow::encode(standing)?;
-        let query = "SELECT key FROM tasks WHERE uid = ?1 AND completed_at IS NULL";
-        let task = first(self.connection, query, [uid.as_str()], |row| Ok(row.get(0)?))?.ok_or(Error::NotFound)?;
-        set_standing(self.connection, task, record.seq, &standing)?;
-        insert_events(self.connection, task, &EventRow::encode(&record, &[])?)?;
+        let query = "SELECT key, status = 'running' FROM tasks WHERE uid = ?1 AND completed_at IS NULL";
+        let place = first(self.connection, query, [uid.as_str()], |row| {
+            Ok(Place { task: row.get(0)?, session: self.session, is_running: row.get(1)? })
+        })?;
+        let place = place.ok_or(Error::NotFound)?;
+        place.set(self.connection, record.seq, &standing)?;
+        insert_events(self.connection, place.task, &EventRow::encode(&record, &[])?)?;
         if standing.completed_at.is_some() {
-            forget_commands(self.connection, task)?;
+            forget_commands(self.connection, place.task)?;
         }
         Ok(())
     }

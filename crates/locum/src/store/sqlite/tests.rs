@@ -296,6 +296,69 @@ async fn what_fails_of_itself_does_not_undo_its_neighbours() {
     }
 }
 
+#[tokio::test]
+async fn a_task_that_cannot_be_accepted_leaves_nothing_and_undoes_no_neighbour() {
+    for fault in [
+        "CREATE TRIGGER fault BEFORE INSERT ON tasks WHEN new.uid = 'b' BEGIN SELECT RAISE(ABORT, 'fault'); END",
+        "CREATE TRIGGER fault BEFORE INSERT ON events WHEN new.event LIKE '%\"uid\":\"b\"%' \
+         BEGIN SELECT RAISE(ABORT, 'fault'); END",
+    ] {
+        let place = Place::new();
+        let store = place.open();
+        spawn(&store, "main", vec![order("a")]).await;
+        let standing = row(&store, "a").await.summary.standing;
+        let break_it = store.writer.write(move |connection| {
+            connection.execute_batch(fault).map_err(Failure::new)?;
+            Ok(((), Notice::None))
+        });
+        break_it.await.unwrap();
+        let refused = try_spawn(&store, "main", vec![order("b")]);
+        let both = join(write_reply(&store, "a", "fine", &standing), refused);
+        let (neighbour, refused) = while_the_writer_is_busy(&store, both).await;
+        neighbour.unwrap();
+        assert!(refused.unwrap_err().to_string().contains("fault"), "{fault}");
+        assert_eq!((log(&store, "a").await.len(), events_of(&place, "b")), (2, 0), "{fault}");
+        assert_eq!(spawn(&store, "main", vec![order("c")]).await.accepted[0].summary.task_id, id(2), "{fault}");
+        assert_eq!(counted(&store).await, [(2, 2, 2, 2)], "{fault}");
+    }
+}
+
+/// Of each session, how many tasks are said to be unfinished and to run, and how many are and do.
+async fn counted(store: &SqliteStore) -> Vec<(i64, i64, i64, i64)> {
+    let query = "SELECT unfinished, running, \
+        (SELECT count(*) FROM tasks WHERE session = sessions.id AND completed_at IS NULL), \
+        (SELECT count(*) FROM tasks WHERE session = sessions.id AND status = 'running') FROM sessions ORDER BY id";
+    let counted = store.reader.read(move |connection| {
+        let mut statement = connection.prepare(query).map_err(Failure::new)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
+        let rows: Result<Vec<_>, _> = rows.map_err(Failure::new)?.collect();
+        Ok(rows.map_err(Failure::new)?)
+    });
+    counted.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_session_counts_what_its_tasks_do() {
+    let place = Place::new();
+    let store = place.open();
+    let check = async |unfinished, running| {
+        assert_eq!(counted(&store).await, [(unfinished, running, unfinished, running)]);
+    };
+    spawn(&store, "main", vec![order("a")]).await;
+    check(1, 1).await;
+    spawn(&store, "main", vec![queued("b", 1), queued("c", 1), waiting("d", &[1]), waiting("e", &[2])]).await;
+    check(5, 1).await;
+    append(&store, &lease("a"), turn()).await.unwrap();
+    check(5, 1).await;
+    complete(&store, "a", "done").await;
+    check(4, 2).await;
+    end(&store, "b", failed()).await;
+    check(2, 2).await;
+    complete(&store, "c", "done").await;
+    complete(&store, "d", "done").await;
+    check(0, 0).await;
+}
+
 /// How many rows of events a task has.
 fn events_of(place: &Place, uid: &str) -> i64 {
     let connection = rusqlite::Connection::open(&place.path).unwrap();
@@ -443,7 +506,7 @@ async fn tasks_of_an_older_database_are_counted() {
     spawn(&store, "main", vec![queued("d", 2)]).await;
     drop(store);
     let connection = rusqlite::Connection::open(&place.path).unwrap();
-    let older = "DROP TRIGGER tasks_accepted; DROP TRIGGER tasks_changed; PRAGMA user_version = 2;
+    let older = "PRAGMA user_version = 2;
         ALTER TABLE sessions DROP COLUMN unfinished; ALTER TABLE sessions DROP COLUMN running;
         ALTER TABLE sessions DROP COLUMN delegated; DROP TABLE purses; DROP TABLE drawn;
         DROP TABLE board; DROP INDEX tasks_queued; DROP INDEX tasks_below;

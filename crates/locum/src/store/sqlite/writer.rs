@@ -1,7 +1,6 @@
 //! The one thread that writes. It takes whatever is waiting and commits it together, so that many small writes cost
 //! one sync of the disk; between writes it notices what other processes have written.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,9 +8,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, watch};
 
 use super::failure::Failure;
+use super::job::{Job, Posted, Undo, Undoing};
 use super::reader::join;
 use crate::store::Error;
 use crate::store::notice::Notice;
@@ -22,15 +22,18 @@ const JOBS_WAITING_MAX: usize = 1024;
 /// Jobs of one commit: the first of them should not wait for long.
 const JOBS_PER_COMMIT_MAX: usize = 256;
 
-/// How long a commit waits for the rest of a crowd. A model call takes a hundred times as long, and a commit costs as
-/// much as a dozen turns.
-const GATHERING: Duration = Duration::from_millis(5);
+/// How long a commit waits for the next of a crowd, as long as more keep coming.
+const GATHERING: Duration = Duration::from_millis(3);
+
+/// How long a commit waits for the rest of a crowd in all. A model call takes a hundred times as long, and a commit costs
+/// as much as a dozen turns.
+const GATHERING_MAX: Duration = Duration::from_millis(12);
 
 /// Jobs that came together before, and must be expected meanwhile: a few tasks never wait for each other.
 const GATHERED_JOBS_MIN: u32 = 3;
 
 /// Jobs that are not kept waiting for more.
-const GATHERED_JOBS_ENOUGH: usize = 96;
+const GATHERED_JOBS_ENOUGH: usize = 192;
 
 /// How often another process's writes are looked for, while somebody watches.
 const FOREIGN_CHANGES_EVERY: Duration = Duration::from_millis(50);
@@ -70,7 +73,7 @@ impl Writer {
     /// is dropped before it could hand the work over leaves it undone; afterwards the work is done all the same.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
+        work: impl FnMut(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
     ) -> Result<T, Error> {
         self.post(work, Undoing::Alone).await
     }
@@ -79,22 +82,21 @@ impl Writer {
     /// cannot. It is spared a savepoint of its own.
     pub(super) async fn write_undoing<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
+        work: impl FnMut(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
     ) -> Result<T, Error> {
         self.post(work, Undoing::Done).await
     }
 
     async fn post<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
+        work: impl FnMut(&Connection) -> Result<(T, Notice), Error> + Send + 'static,
         undoing: Undoing,
     ) -> Result<T, Error> {
         let permit = Arc::clone(&self.room).acquire_owned().await.map_err(|_| gone())?;
-        let (answer, answered) = oneshot::channel();
-        let job = Posted { work: Some(work), done: Err(gone()), answer, permit, undoing };
+        let (job, answered) = Posted::new(work, permit, undoing);
         let messages = self.messages.as_ref().ok_or_else(gone)?;
-        messages.send(Message::Job(Box::new(job))).map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
+        messages.send(Message::Job(job)).map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?.into_done().ok_or_else(gone)?
     }
 
     /// Wakes the thread, which looks for foreign changes only while somebody watches.
@@ -120,82 +122,6 @@ impl Drop for Writer {
 
 fn gone() -> Error {
     Error::Failed("the thread that writes the database has ended".into())
-}
-
-/// Something to be written, and whoever waits for it.
-trait Job: Send {
-    /// How what it has written is undone.
-    fn undoing(&self) -> Undoing;
-
-    /// Does the work inside a transaction. Whatever an `Err` has written must be undone.
-    fn run(&mut self, connection: &Connection) -> Result<Notice, Undo>;
-
-    /// Answers that the work was kept, or was refused for a reason of its own.
-    fn answer(self: Box<Self>);
-
-    /// Answers that the whole transaction failed.
-    fn fail(self: Box<Self>, failure: Failure);
-}
-
-/// Work that failed, and the database's failure if that was the reason.
-struct Undo {
-    cause: Option<Failure>,
-}
-
-struct Posted<T, W> {
-    work: Option<W>,
-    done: Result<T, Error>,
-    answer: oneshot::Sender<Result<T, Error>>,
-    /// The room that the job takes up until it is answered.
-    permit: OwnedSemaphorePermit,
-    undoing: Undoing,
-}
-
-/// How what a job has written is undone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Undoing {
-    /// By itself.
-    Alone,
-    /// It does that itself.
-    Done,
-}
-
-impl<T, W> Job for Posted<T, W>
-where
-    T: Send,
-    W: FnOnce(&Connection) -> Result<(T, Notice), Error> + Send,
-{
-    fn undoing(&self) -> Undoing {
-        self.undoing
-    }
-
-    fn run(&mut self, connection: &Connection) -> Result<Notice, Undo> {
-        let Some(work) = self.work.take() else { return Err(Undo { cause: None }) };
-        // A decision that panics must not end the thread, and what was written before it is undone.
-        let done = catch_unwind(AssertUnwindSafe(|| work(connection)));
-        let done = done.unwrap_or_else(|_| Err(Error::Failed("the work panicked; nothing of it was kept".into())));
-        let (done, verdict) = match done {
-            Ok((answer, notice)) => (Ok(answer), Ok(notice)),
-            Err(error) => {
-                let cause = Failure::behind(&error).cloned();
-                (Err(error), Err(Undo { cause }))
-            }
-        };
-        self.done = done;
-        verdict
-    }
-
-    fn answer(self: Box<Self>) {
-        let Self { done, answer, permit, .. } = *self;
-        drop(permit);
-        // Nobody may be waiting any more; the work is done all the same.
-        answer.send(done).ok();
-    }
-
-    fn fail(mut self: Box<Self>, failure: Failure) {
-        self.done = Err(failure.into());
-        self.answer();
-    }
 }
 
 /// How fast jobs come: what the last commit took together, and when it began to.
@@ -245,10 +171,14 @@ impl WriterLoop {
     fn gather(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
         self.take_waiting(jobs);
         let now = Instant::now();
-        if (1..GATHERED_JOBS_ENOUGH).contains(&jobs.len()) && self.arrivals.are_crowded(now) {
-            // Asleep and not waiting for messages: nobody who sends one has to wake it.
-            thread::sleep(GATHERING);
-            self.take_waiting(jobs);
+        if self.arrivals.are_crowded(now) {
+            let mut before = 0;
+            while (before + 1..GATHERED_JOBS_ENOUGH).contains(&jobs.len()) && now.elapsed() < GATHERING_MAX {
+                before = jobs.len();
+                // Asleep and not waiting for messages: nobody who sends one has to wake it.
+                thread::sleep(GATHERING);
+                self.take_waiting(jobs);
+            }
         }
         if !jobs.is_empty() {
             self.arrivals = Arrivals { jobs: jobs.len(), since: now };
@@ -274,22 +204,19 @@ impl WriterLoop {
 
     fn write(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
         match self.commit(jobs) {
-            Ok(notice) => {
-                if notice == Notice::Changed {
-                    self.changes.send_modify(|count| *count += 1);
-                }
-                // One by one from outside: a runtime that is woken so does what it has before, and a crowd does not
-                // open a connection each at the same moment.
-                jobs.drain(..).for_each(|job| job.answer());
-            }
+            Ok(Notice::None) => {}
+            Ok(Notice::Changed) => self.changes.send_modify(|count| *count += 1),
             Err(failure) => {
                 if !self.connection.is_autocommit() {
                     // If even this fails, the next transaction cannot begin and says why.
                     self.connection.execute_batch("ROLLBACK").ok();
                 }
-                jobs.drain(..).for_each(|job| job.fail(failure.clone()));
+                jobs.iter_mut().for_each(|job| job.fail(failure.clone()));
             }
         }
+        // One by one from outside: a runtime that is woken so does what it has before, and a crowd does not open a
+        // connection each at the same moment.
+        jobs.drain(..).for_each(|job| job.answer());
     }
 
     /// Runs jobs in one transaction. One that fails does not undo the others: it has a savepoint, or undoes itself.
@@ -357,11 +284,11 @@ mod tests {
             (0, ms(0), false),
             (1, ms(0), false),
             (2, ms(1), false),
-            (3, ms(5), true),
-            (3, ms(6), false),
-            (8, ms(13), true),
-            (8, ms(14), false),
-            (256, ms(400), true),
+            (3, ms(3), true),
+            (3, ms(4), false),
+            (8, ms(8), true),
+            (8, ms(9), false),
+            (256, ms(250), true),
             (256, ms(1000), false),
         ] {
             let since = Instant::now();
