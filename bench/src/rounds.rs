@@ -27,6 +27,16 @@ impl Bench {
     pub(crate) fn repeats(&self) -> usize {
         if self.quick { 1 } else { 5 }
     }
+
+    /// How many rounds there are of so many tasks: what takes a few hundredths of a second is measured more often.
+    fn repeats_of(&self, tasks: usize) -> usize {
+        match tasks {
+            _ if self.quick => 1,
+            0..100 => self.repeats(),
+            100..1000 => 25,
+            1000.. => 9,
+        }
+    }
 }
 
 /// What cases cost, measured in turn: whatever else the machine does meets all of them alike.
@@ -39,7 +49,8 @@ impl Rounds {
     /// Measures these cases.
     pub(crate) fn run(bench: &Bench, cases: &[Case]) -> anyhow::Result<Self> {
         let mut costs = vec![Vec::new(); cases.len()];
-        for _ in 0..bench.repeats() {
+        let tasks = cases.iter().map(|case| case.tasks).max().unwrap_or_default();
+        for _ in 0..bench.repeats_of(tasks) {
             for (case, costs) in cases.iter().zip(&mut costs) {
                 costs.push(bench.server.measure(&serde_json::to_string(case)?)?);
             }
