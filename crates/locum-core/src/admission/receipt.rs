@@ -95,33 +95,33 @@ impl Given<'_> {
         let dropped: Vec<String> =
             self.granted.receipt.dropped.iter().map(|tool| format!("without {}: {}", tool.name, tool.why)).collect();
         let dropped = (!dropped.is_empty()).then(|| dropped.join("; "));
-        let tools = self.value(said, Field::Tools, None, json!(self.granted.receipt.effective), dropped);
+        let tools = self.value(said, (Field::Tools, json!(self.granted.receipt.effective)), None, dropped);
         [(Field::Model, model), tools].into_iter().chain(self.other_values(said)).collect()
     }
 
     /// Those of them that a receipt tells nowhere else.
     fn other_values(&self, said: &[(&'static str, Json)]) -> Vec<(Field, ValueReceipt)> {
-        let value = |field, called, effective, why| self.value(said, field, called, effective, why);
+        let value = |effective, called, why| self.value(said, effective, called, why);
         let unreached = &self.granted.unreached;
         let unreached = (!unreached.is_empty()).then(|| unreached.join("; "));
         let isolation = self.entry.isolation.map(|asked| json!(asked));
         let mut values = vec![
-            value(Field::MaxTurns, None, json!(self.max_turns), self.clamped.map(str::to_owned)),
-            value(Field::Isolation, isolation, json!(self.isolation), None),
-            value(Field::McpServers, None, json!(self.granted.servers), unreached),
+            value((Field::MaxTurns, json!(self.max_turns)), None, self.clamped.map(str::to_owned)),
+            value((Field::Isolation, json!(self.isolation)), isolation, None),
+            value((Field::McpServers, json!(self.granted.servers)), None, unreached),
         ];
         if let Some(seconds) = self.timeout_s {
-            values.push(value(Field::Timeout, self.entry.timeout.map(|asked| json!(asked)), json!(seconds), None));
+            values.push(value((Field::Timeout, json!(seconds)), self.entry.timeout.map(|asked| json!(asked)), None));
         }
         values
     }
 
+    /// A value that the task has, with who said it: the call, or somebody before it.
     fn value(
         &self,
         said: &[(&'static str, Json)],
-        field: Field,
+        (field, effective): (Field, Json),
         called: Option<Json>,
-        effective: Json,
         why: Option<String>,
     ) -> (Field, ValueReceipt) {
         let from = if called.is_some() { CALL.to_owned() } else { self.said_by(field.as_str(), said) };
