@@ -26,6 +26,7 @@ fn check(name: &str, commands: impl FnOnce(&mut Shell<'_>)) {
         "silent": [{"error": {"kind": "hang"}}],
         "broken": [{"error": {"kind": "auth"}}],
     }));
+    std::fs::create_dir_all(home.project().join("src")).unwrap();
     let mut shell = Shell::new(&home, &model);
     commands(&mut shell);
     insta::assert_snapshot!(format!("verbs_{name}"), shell.transcript());

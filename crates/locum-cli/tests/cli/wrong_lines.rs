@@ -71,6 +71,7 @@ fn values_that_do_not_fit_are_said_with_what_would() {
         (&["run", "explore", "t", "--max-cost", "1"], 1, &["price of offline", "--max-input-tokens"]),
         (&["run", "explore", "t", "--complexity", "9"], 2, &["a number from 1 to 5"]),
         (&["run", "explore", "t", "--cwd", ".."], 1, &["below the project's root"]),
+        (&["run", "explore", "t", "--cwd", "nope"], 1, &["`cwd` names `nope`", "no such directory", "leave it out"]),
         (&["parallel", "explore"], 2, &["write it as AGENT=TASK, for example"]),
         (&["parallel", "explore=t", "--concurrency", "0"], 2, &["1 or more"]),
         (&["parallel", "--tasks", "bad.jsonl"], 1, &["bad.jsonl:1", "a task is a JSON object such as {\"agent\""]),

@@ -41,6 +41,8 @@ pub struct Order {
     pub running_max: u32,
     /// The race that it runs in, known by its first task.
     pub race: Option<Uid>,
+    /// Whether the directory that it names was looked for and is not there.
+    pub lacks_directory: bool,
 }
 
 /// What becomes of an order.
@@ -119,6 +121,7 @@ impl Admission<'_> {
         let rule = MissingRule::of(self.face, self.premises.fallbacks);
         let (found, substitution) = finding::find(&entry.agent, &self.roster, rule)?;
         let depends_on = self.dependencies(order)?;
+        self.check_directory(order, &depends_on)?;
         let depth_left = self.premises.depth_left(self.face).ok_or_else(depth_exceeded)?;
         let depth_left = depth_left.min(found.agent.locum.max_depth.unwrap_or(depth_left));
         let parked = self.place(order, &depends_on)?;
@@ -147,6 +150,18 @@ impl Admission<'_> {
         }
         let message = format!("the idempotency key was used for another request, task {}", same.task_id);
         Err(Refusal::new(Code::IdempotencyConflict, message).hint("use a new key for a new request"))
+    }
+
+    /// Refuses a directory that is not there: tools would work elsewhere. What it waits for may still make it.
+    fn check_directory(&self, order: &Order, depends_on: &[TaskId]) -> Result<(), Refusal> {
+        match &order.entry.cwd {
+            Some(cwd) if order.lacks_directory && depends_on.is_empty() => {
+                let shown: String = cwd.chars().take(80).collect();
+                let message = format!("`cwd` names `{shown}`, and {} has no such directory", root_of(self.premises));
+                Err(Refusal::invalid(message).hint("name one that is there, relative to that, or leave it out"))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn dependencies(&self, order: &Order) -> Result<Vec<TaskId>, Refusal> {

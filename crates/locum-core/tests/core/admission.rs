@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use locum_core::admission::{Admitted, Processes, Worktrees};
+use locum_core::admission::{Admitted, Order, Processes, Worktrees};
 use locum_core::agent::Isolation;
 use locum_core::budget::{Purse, PurseKey};
 use locum_core::ids::TaskId;
@@ -235,6 +235,23 @@ fn dependencies_park_a_task_and_are_named_once() {
     assert_eq!(plan.start.depends_on, [TaskId::new(2), TaskId::new(1)]);
     assert_eq!(plan.start.hand_on, HandOn::Blocks);
     assert_eq!(plan.task_id, TaskId::new(3));
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_refused_unless_something_before_it_may_make_it() {
+    let mut world = World::new();
+    world.know(1, Status::Running);
+    let admit = |entry: Value, lacks_directory| {
+        let order = Order { lacks_directory, ..world.order(spawn_entry(entry).unwrap()) };
+        world.admit(&[order]).remove(0)
+    };
+    assert!(admit(json!({"agent": "reader", "task": "t", "cwd": "src"}), false).is_ok());
+    assert_eq!(
+        line(admit(json!({"agent": "reader", "task": "t", "cwd": "srcc"}), true)),
+        "INVALID_REQUEST: `cwd` names `srcc`, and /project has no such directory (name one that is there, relative to \
+         that, or leave it out)"
+    );
+    assert!(admit(json!({"agent": "reader", "task": "t", "cwd": "out", "depends_on": ["t_01"]}), true).is_ok());
 }
 
 #[test]

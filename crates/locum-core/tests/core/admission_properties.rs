@@ -24,7 +24,10 @@ fn orders() -> impl Strategy<Value = Vec<Order>> {
     let order = (agent, task, key, after, flags).prop_map(|(agent, task, key, after, (queue, in_group))| {
         let entry = SpawnEntry { agent: agent.into(), task, idempotency_key: key, ..SpawnEntry::default() };
         let among = if in_group { Among::Group(uid(1)) } else { Among::Session };
-        (Order { entry, uid: uid(1), after: None, queue, among, running_max: 5, race: None }, after)
+        (
+            Order { entry, uid: uid(1), after: None, queue, among, running_max: 5, race: None, lacks_directory: false },
+            after,
+        )
     });
     prop::collection::vec(order, 1..20).prop_map(|orders| {
         let place = |(place, (mut order, after)): (usize, (Order, Option<prop::sample::Index>))| {

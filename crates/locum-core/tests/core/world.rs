@@ -147,6 +147,7 @@ impl World {
             among: Among::Session,
             running_max: self.limits.max_running,
             race: None,
+            lacks_directory: false,
         }
     }
 

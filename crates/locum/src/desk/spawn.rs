@@ -1,5 +1,6 @@
 //! Starting tasks: one transaction admits them, then somebody works on them.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use locum_core::admission::{self, Admitted, Order};
@@ -60,7 +61,10 @@ impl Desk {
     }
 
     pub(super) fn order(&self, entry: SpawnEntry, among: Among, queue: bool, running_max: u32) -> Order {
-        Order { entry, uid: new_uid(), after: None, queue, among, running_max, race: None }
+        let root = self.caller.parent.as_ref().and_then(|parent| parent.root.as_deref());
+        let root = Path::new(root.unwrap_or(&self.engine.rules.root));
+        let lacks_directory = entry.cwd.as_ref().is_some_and(|cwd| !root.join(cwd).is_dir());
+        Order { entry, uid: new_uid(), after: None, queue, among, running_max, race: None, lacks_directory }
     }
 
     /// Where running tasks are counted for a foreground command: a person's command is bounded by itself.

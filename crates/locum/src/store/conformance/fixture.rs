@@ -47,6 +47,7 @@ pub(crate) fn order(name: &str) -> Order {
         among: Among::Session,
         running_max: 5,
         race: None,
+        lacks_directory: false,
     }
 }
 
