@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use super::rows::{EventRow, abandon, all, execute, first, undone_on_failure};
 use super::shelf::SessionShelf;
 use super::spending;
-use super::standing::{Place, StandingRow};
+use super::standing::{StandingRow, UnfinishedTask};
 use crate::store::settling::{self, Shelf as _};
 use crate::store::{Appended, Error, Lease};
 
@@ -50,76 +50,76 @@ impl Append {
     /// Appends, if the lease is good and the log is where the caller believes it to be. A refusal, or a failure after
     /// something was written, leaves nothing behind.
     pub(super) fn write(&self, connection: &Connection) -> Result<Appended, Error> {
-        let place = self.place(connection)?;
+        let task = self.task(connection)?;
         if self.draw.is_some() {
             return undone_on_failure(connection, || {
-                let nearing = self.spend(connection, &place)?;
-                let appended = self.write_at(connection, &place)?;
+                let nearing = self.spend(connection, &task)?;
+                let appended = self.write_at(connection, &task)?;
                 Ok(Appended { nearing, ..appended })
             });
         }
-        self.write_at(connection, &place)
+        self.write_at(connection, &task)
     }
 
     /// Draws on the task's purses, or refuses.
-    fn spend(&self, connection: &Connection, place: &Place) -> Result<Option<Scarce>, Error> {
+    fn spend(&self, connection: &Connection, task: &UnfinishedTask) -> Result<Option<Scarce>, Error> {
         let Some((draw, asks)) = &self.draw else { return Ok(None) };
-        spending::spend(connection, (place.session, place.task), draw, *asks)
+        spending::spend(connection, (task.session, task.key), draw, *asks)
     }
 
-    fn write_at(&self, connection: &Connection, place: &Place) -> Result<Appended, Error> {
+    fn write_at(&self, connection: &Connection, task: &UnfinishedTask) -> Result<Appended, Error> {
         if !self.ends() {
-            self.advance(connection, place)?;
+            self.advance(connection, task)?;
             return Ok(Appended::default());
         }
-        let mut shelf = SessionShelf { connection, session: place.session };
+        let mut shelf = SessionShelf { connection, session: task.session };
         if self.won.is_none() && !shelf.is_anything_parked()? {
-            self.end(connection, place)?;
+            self.end(connection, task)?;
             return Ok(Appended::default());
         }
         // What it releases is written after it.
         undone_on_failure(connection, || {
-            self.end(connection, place)?;
+            self.end(connection, task)?;
             let moved = settling::settle(&mut shelf, self.at, self.won.as_ref())?;
             Ok(Appended { moved, nearing: None })
         })
     }
 
     /// The task, if the lease is good and the log ends where these records begin.
-    fn place(&self, connection: &Connection) -> Result<Place, Error> {
+    fn task(&self, connection: &Connection) -> Result<UnfinishedTask, Error> {
         let query = "SELECT key, session, status = 'running', seq, owner, epoch FROM tasks WHERE uid = ?1";
         let found = first(connection, query, [self.lease.uid.as_str()], |row| {
-            let place = Place { task: row.get(0)?, session: row.get(1)?, is_running: row.get(2)? };
+            let task = UnfinishedTask { key: row.get(0)?, session: row.get(1)?, is_running: row.get(2)? };
             let seq = row.get::<_, i64>(3)?.cast_unsigned();
-            Ok((place, seq, row.get::<_, Option<i64>>(4)?, row.get::<_, i64>(5)?))
+            Ok((task, seq, row.get::<_, Option<i64>>(4)?, row.get::<_, i64>(5)?))
         })?;
-        let (place, seq, owner, epoch) = found.ok_or(Error::NotFound)?;
+        let (task, seq, owner, epoch) = found.ok_or(Error::NotFound)?;
         // Nobody holds a task that has ended.
         let is_held = owner == Some(self.lease.owner.0.cast_signed());
         if !is_held || epoch != self.lease.epoch.cast_signed() || seq.checked_add(1) != Some(self.numbers.0) {
             return Err(Error::Conflict);
         }
-        Ok(place)
+        Ok(task)
     }
 
     /// Writes the events, then how the task stands. The events come first because only they can be too large or in the
     /// way of others: what fails before anything was written need not be undone.
-    fn advance(&self, connection: &Connection, place: &Place) -> Result<(), Error> {
-        insert_events(connection, place.task, &self.events)?;
-        let advanced = place.set(connection, self.numbers.1, &self.standing);
-        advanced.inspect_err(|_| self.take_events_back(connection, place))
+    fn advance(&self, connection: &Connection, task: &UnfinishedTask) -> Result<(), Error> {
+        insert_events(connection, task.key, &self.events)?;
+        let advanced = task.set(connection, self.numbers.1, &self.standing);
+        advanced.inspect_err(|_| self.take_events_back(connection, task))
     }
 
-    fn end(&self, connection: &Connection, place: &Place) -> Result<(), Error> {
-        self.advance(connection, place)?;
+    fn end(&self, connection: &Connection, task: &UnfinishedTask) -> Result<(), Error> {
+        self.advance(connection, task)?;
         // Nothing about this task can make it fail: it is the database that does.
-        forget_commands(connection, place.task).inspect_err(|_| abandon(connection))
+        forget_commands(connection, task.key).inspect_err(|_| abandon(connection))
     }
 
     /// Undoes what was written before a failure, without the price of a savepoint for every append.
-    fn take_events_back(&self, connection: &Connection, place: &Place) {
+    fn take_events_back(&self, connection: &Connection, task: &UnfinishedTask) {
         let statement = "DELETE FROM events WHERE task = ?1 AND seq = ?2";
-        if execute(connection, statement, (place.task, self.events.seq.cast_signed())).is_err() {
+        if execute(connection, statement, (task.key, self.events.seq.cast_signed())).is_err() {
             abandon(connection);
         }
     }

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::leases;
 use super::logs::{decode_events, events, forget_commands, insert_events, task_key};
 use super::rows::{EventRow, all, first, select_tasks, task_row};
-use super::standing::{Place, StandingRow};
+use super::standing::{StandingRow, UnfinishedTask};
 use crate::store::settling::{self, Shelf, outcome_of};
 use crate::store::{Command, Error};
 
@@ -108,14 +108,14 @@ impl Shelf for SessionShelf<'_> {
     fn write(&mut self, uid: &Uid, record: Record, standing: Standing) -> Result<(), Error> {
         let standing = StandingRow::encode(standing)?;
         let query = "SELECT key, status = 'running' FROM tasks WHERE uid = ?1 AND completed_at IS NULL";
-        let place = first(self.connection, query, [uid.as_str()], |row| {
-            Ok(Place { task: row.get(0)?, session: self.session, is_running: row.get(1)? })
+        let task = first(self.connection, query, [uid.as_str()], |row| {
+            Ok(UnfinishedTask { key: row.get(0)?, session: self.session, is_running: row.get(1)? })
         })?;
-        let place = place.ok_or(Error::NotFound)?;
-        place.set(self.connection, record.seq, &standing)?;
-        insert_events(self.connection, place.task, &EventRow::encode(&record, &[])?)?;
+        let task = task.ok_or(Error::NotFound)?;
+        task.set(self.connection, record.seq, &standing)?;
+        insert_events(self.connection, task.key, &EventRow::encode(&record, &[])?)?;
         if standing.completed_at.is_some() {
-            forget_commands(self.connection, place.task)?;
+            forget_commands(self.connection, task.key)?;
         }
         Ok(())
     }

@@ -36,21 +36,21 @@ impl StandingRow {
     }
 }
 
-/// Where an unfinished task is in the database, and whether it runs.
+/// An unfinished task in the database, and whether it runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) task: i64,
+pub(super) struct UnfinishedTask {
+    pub(super) key: i64,
     pub(super) session: i64,
     pub(super) is_running: bool,
 }
 
-impl Place {
+impl UnfinishedTask {
     /// Notes how the task stands after the event with this number. What fails leaves nothing behind.
     pub(super) fn set(&self, connection: &Connection, seq: Seq, standing: &StandingRow) -> Result<(), Error> {
         if self.is_running && standing.is_running() {
             // The common case: it leaves every column alone that an index names.
             let statement = "UPDATE tasks SET seq = ?2, activity = ?3, usage = ?4 WHERE key = ?1";
-            let parameters = (self.task, seq.cast_signed(), &standing.activity, &standing.usage);
+            let parameters = (self.key, seq.cast_signed(), &standing.activity, &standing.usage);
             return execute(connection, statement, parameters).map(drop);
         }
         self.change(connection, seq, standing)?;
@@ -65,7 +65,7 @@ impl Place {
         let statement = "UPDATE tasks SET seq = ?2, status = ?3, activity = ?4, usage = ?5, error = ?6, reason = ?7, \
                          completed_at = ?8, owner = CASE WHEN ?8 IS NULL THEN owner END WHERE key = ?1";
         let StandingRow { status, activity, usage, error, reason, completed_at } = standing;
-        let parameters = (self.task, seq.cast_signed(), status.as_str(), activity, usage, error, reason, completed_at);
+        let parameters = (self.key, seq.cast_signed(), status.as_str(), activity, usage, error, reason, completed_at);
         execute(connection, statement, parameters).map(drop)
     }
 }
